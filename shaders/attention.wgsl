@@ -1,0 +1,309 @@
+// Causal attention over the cache for QROWS query rows that share a key/value head.
+//
+// A query row is a (token, head of the group) pair: row = token * group + head. In prefill a workgroup takes QROWS
+// consecutive rows; in decode the rows are the heads of the group, so each key is read once for all of them.
+// Keys go by in blocks of WG (an invocation scores one key against all rows), softmax is online per block, and for
+// the values an invocation owns four dims of every row and each KL-th key (KL = WG / (head_dim / 4)).
+//
+// FUSED (decode): the workgroup norms and rotates q itself, and the one whose split ends at the newest position
+// norms, rotates and stores the new key and value first; no other workgroup reads that row.
+// SPLIT (decode): the keys are cut in `splits` parts, one per workgroup in y; partial sums, maxima and denominators
+// go to `out` and attn_merge.wgsl joins them by log-sum-exp. Without SPLIT the result is final.
+// SINKS: a logit per head that takes part in the denominator only. CAP: scores squashed by cap * tanh(s / cap).
+// `window` > 0: a query sees that many keys, itself included.
+//
+// Bytes: K and V once per QROWS rows. Workgroup memory: QROWS * (head_dim + WG) * 4 + small.
+#define QROWS 4
+#define WG 64
+const WG: u32 = {{WG}}u;
+const HD4: u32 = {{HD4}}u;
+#import state
+#import kv
+struct Params {
+    heads: u32,
+    kv_heads: u32,
+    group: u32,
+    window: u32,
+    kv_stride: u32,
+    rot4: u32,
+    splits: u32,
+    scale: f32,
+    cap: f32,
+    eps: f32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<storage, read> state: array<u32>;
+@group(0) @binding(2) var<storage, read> q: array<vec4<f32>>;
+#if FUSED
+@group(0) @binding(3) var<storage, read_write> kc: array<KvWord>;
+@group(0) @binding(4) var<storage, read_write> vc: array<KvWord>;
+#else
+@group(0) @binding(3) var<storage, read> kc: array<KvWord>;
+@group(0) @binding(4) var<storage, read> vc: array<KvWord>;
+#endif
+@group(0) @binding(5) var<storage, read_write> out: array<vec4<f32>>;
+#if FUSED
+#if ROPE
+@group(0) @binding(6) var<storage, read> rope: array<vec2<f32>>;
+#import rope
+#endif
+#if QKNORM
+@group(0) @binding(7) var<storage, read> qk_norm: array<vec4<f32>>;
+#endif
+#endif
+#if SINKS
+@group(0) @binding(8) var<storage, read> sinks: array<f32>;
+#endif
+
+const NEG: f32 = -3.0e38;
+// Lanes over the keys of a block while values are summed.
+const KL: u32 = WG / HD4;
+
+var<workgroup> qs: array<vec4<f32>, {{QROWS}}u * HD4>;
+var<workgroup> sc: array<f32, {{QROWS}}u * WG>;
+var<workgroup> row_m: array<f32, {{QROWS}}>;
+var<workgroup> row_l: array<f32, {{QROWS}}>;
+var<workgroup> row_f: array<f32, {{QROWS}}>;
+#if FUSED
+var<workgroup> kn: array<vec4<f32>, HD4>;
+#endif
+
+// Softmax over one block of scores, a row per invocation of the first QROWS.
+fn soften(r: u32, count: u32) {
+    var m = row_m[r];
+    for (var i = 0u; i < count; i++) {
+        m = max(m, sc[r * WG + i]);
+    }
+    let f = exp(row_m[r] - m);
+    var l = row_l[r] * f;
+    for (var i = 0u; i < count; i++) {
+        let s = sc[r * WG + i];
+        // A masked score stays zero even when the whole row is masked so far.
+        let e = select(exp(s - m), 0.0, s <= NEG);
+        sc[r * WG + i] = e;
+        l += e;
+    }
+    row_m[r] = m;
+    row_l[r] = l;
+    row_f[r] = f;
+}
+
+#if FUSED
+fn head_rms(base: u32) -> f32 {
+    var ss = 0.0;
+    for (var i = 0u; i < HD4; i++) {
+        let v = q[base + i];
+        ss += dot(v, v);
+    }
+    return inverseSqrt(ss / f32(HD4 * 4u) + p.eps);
+}
+
+// Element `i` of a head after its norm; nb selects the q or the k half of the weights.
+fn head_value(base: u32, i: u32, r: f32, nb: u32) -> vec4<f32> {
+#if QKNORM
+    return q[base + i] * r * qk_norm[nb + i];
+#else
+    return q[base + i];
+#endif
+}
+
+// Element `i` of a head after norm and rotation.
+fn head_rotated(base: u32, i: u32, r: f32, nb: u32, pos: u32) -> vec4<f32> {
+    let v = head_value(base, i, r, nb);
+#if ROPE
+    let at = pos * p.rot4 * 2u;
+    if (i < p.rot4) {
+#if INTERLEAVED
+        return rope_even(v, at + i * 2u);
+#else
+        let half = p.rot4 / 2u;
+        if (i < half) {
+            return rope_halves(v, head_value(base, i + half, r, nb), at + i * 4u).lo;
+        }
+        return rope_halves(head_value(base, i - half, r, nb), v, at + (i - half) * 4u).hi;
+#endif
+    }
+#endif
+    return v;
+}
+#endif
+
+@compute @workgroup_size(WG)
+fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) tid: u32) {
+    let pos0 = state[S_POS];
+    let tokens = state[S_TOKENS];
+    let kvh = wg.x;
+    let rows = tokens * p.group;
+#if SPLIT
+    let row0 = wg.z * {{QROWS}}u;
+#else
+    let row0 = wg.y * {{QROWS}}u;
+#endif
+    if (row0 >= rows) {
+        return;
+    }
+    let t_first = row0 / p.group;
+    let t_last = (min(row0 + {{QROWS}}u, rows) - 1u) / p.group;
+    // Keys that any of these rows may see.
+    var lo = 0u;
+    if (p.window > 0u && pos0 + t_first + 1u > p.window) {
+        lo = pos0 + t_first + 1u - p.window;
+    }
+    var hi = pos0 + t_last + 1u;
+#if SPLIT
+    // Whole blocks per split, so that short contexts use few splits.
+    let share = ((hi - lo + p.splits - 1u) / p.splits + WG - 1u) / WG * WG;
+    let end = hi;
+    lo = min(lo + wg.y * share, end);
+    hi = min(lo + share, end);
+    let newest = hi == end && lo < end;
+#endif
+
+#if FUSED
+    let nk = p.heads + kvh;
+    if (newest) {
+#if QKNORM
+        let rk = head_rms(nk * HD4);
+#else
+        let rk = 1.0;
+#endif
+        for (var i = tid; i < HD4; i += WG) {
+            let k = head_rotated(nk * HD4, i, rk, HD4, pos0);
+            let v = q[(nk + p.kv_heads) * HD4 + i];
+            // Scores use the stored precision, as every later step will.
+            kn[i] = kv_unpack(kv_pack(k));
+            kc[pos0 * p.kv_stride + kvh * HD4 + i] = kv_pack(k);
+            vc[pos0 * p.kv_stride + kvh * HD4 + i] = kv_pack(v);
+        }
+    }
+#endif
+    for (var i = tid; i < {{QROWS}}u * HD4; i += WG) {
+        let row = min(row0 + i / HD4, rows - 1u);
+        let head = kvh * p.group + row % p.group;
+#if FUSED
+#if QKNORM
+        let rq = head_rms(head * HD4);
+#else
+        let rq = 1.0;
+#endif
+        qs[i] = head_rotated(head * HD4, i % HD4, rq, 0u, pos0) * p.scale;
+#else
+        qs[i] = q[(row / p.group * (p.heads + 2u * p.kv_heads) + head) * HD4 + i % HD4] * p.scale;
+#endif
+    }
+    if (tid < {{QROWS}}u) {
+        row_m[tid] = NEG;
+        row_l[tid] = 0.0;
+    }
+    let d = tid % HD4;
+    let lane = tid / HD4;
+#for r in 0..QROWS
+    var o{{r}} = vec4<f32>(0.0);
+#endfor
+    workgroupBarrier();
+    for (var b = lo; b < hi; b += WG) {
+        let count = min(WG, hi - b);
+        if (tid < count) {
+            let j = b + tid;
+            let kb = j * p.kv_stride + kvh * HD4;
+#for r in 0..QROWS
+            var s{{r}} = 0.0;
+#endfor
+            for (var i = 0u; i < HD4; i++) {
+#if FUSED
+                var k: vec4<f32>;
+                if (j == pos0) {
+                    k = kn[i];
+                } else {
+                    k = kv_unpack(kc[kb + i]);
+                }
+#else
+                let k = kv_unpack(kc[kb + i]);
+#endif
+#for r in 0..QROWS
+                s{{r}} += dot(qs[{{r}}u * HD4 + i], k);
+#endfor
+            }
+#for r in 0..QROWS
+            {
+                let at = pos0 + min(row0 + {{r}}u, rows - 1u) / p.group;
+                var s = s{{r}};
+#if CAP
+                s = p.cap * tanh(clamp(s / p.cap, -15.0, 15.0));
+#endif
+                let seen = j <= at && (p.window == 0u || at - j < p.window);
+                sc[{{r}}u * WG + tid] = select(NEG, s, seen);
+            }
+#endfor
+        }
+        workgroupBarrier();
+        if (tid < {{QROWS}}u) {
+            soften(tid, count);
+        }
+        workgroupBarrier();
+#for r in 0..QROWS
+        o{{r}} *= row_f[{{r}}];
+#endfor
+        if (lane < KL) {
+            for (var i = lane; i < count; i += KL) {
+                let j = b + i;
+#if FUSED
+                var v: vec4<f32>;
+                if (j == pos0) {
+                    v = kv_unpack(kv_pack(q[(p.heads + p.kv_heads + kvh) * HD4 + d]));
+                } else {
+                    v = kv_unpack(vc[j * p.kv_stride + kvh * HD4 + d]);
+                }
+#else
+                let v = kv_unpack(vc[j * p.kv_stride + kvh * HD4 + d]);
+#endif
+#for r in 0..QROWS
+                o{{r}} += sc[{{r}}u * WG + i] * v;
+#endfor
+            }
+        }
+        workgroupBarrier();
+    }
+    // Join the lanes through `qs`, which is no longer needed, one row at a time by lane 0's order.
+#if LANES_JOIN
+    for (var l = 1u; l < KL; l++) {
+        if (lane == l) {
+#for r in 0..QROWS
+            qs[{{r}}u * HD4 + d] = o{{r}};
+#endfor
+        }
+        workgroupBarrier();
+        if (lane == 0u) {
+#for r in 0..QROWS
+            o{{r}} += qs[{{r}}u * HD4 + d];
+#endfor
+        }
+        workgroupBarrier();
+    }
+#endif
+    if (lane > 0u) {
+        return;
+    }
+#for r in 0..QROWS
+    if (row0 + {{r}}u < rows) {
+        let row = row0 + {{r}}u;
+        let head = kvh * p.group + row % p.group;
+#if SPLIT
+        let to = (head * p.splits + wg.y) * (HD4 + 1u);
+        out[to + d] = o{{r}};
+        if (d == 0u) {
+            out[to + HD4] = vec4<f32>(row_m[{{r}}], row_l[{{r}}], 0.0, 0.0);
+        }
+#else
+        var l = row_l[{{r}}];
+        var f = 1.0;
+#if SINKS
+        let m = max(row_m[{{r}}], sinks[head]);
+        f = exp(row_m[{{r}}] - m);
+        l = l * f + exp(sinks[head] - m);
+#endif
+        out[(row / p.group * p.heads + head) * HD4 + d] = o{{r}} * (f / l);
+#endif
+    }
+#endfor
+}

@@ -1,0 +1,209 @@
+//! Kernels: a shader permutation compiled for one device, and the cache that holds them.
+
+use super::device::{Counters, Gpu};
+use super::error::{GpuError, Result};
+use super::preprocess::{self, Access, Defines, Reflection};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Names one permutation: shader file, defines, and values of its `override` constants.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KernelKey {
+    /// File stem under `shaders/`.
+    pub shader: String,
+    /// Preprocessor defines.
+    pub defines: Defines,
+    /// Pipeline-overridable constants.
+    pub overrides: BTreeMap<String, u32>,
+}
+
+impl KernelKey {
+    /// A key without defines or overrides.
+    pub fn new(shader: &str) -> Self {
+        Self { shader: shader.to_owned(), defines: Defines::new(), overrides: BTreeMap::new() }
+    }
+
+    /// Adds a define.
+    #[must_use]
+    pub fn define(mut self, name: &str, value: impl ToString) -> Self {
+        self.defines.insert(name.to_owned(), value.to_string());
+        self
+    }
+
+    /// Adds a define of value 1 when `on`.
+    #[must_use]
+    pub fn flag(self, name: &str, on: bool) -> Self {
+        if on { self.define(name, 1) } else { self }
+    }
+
+    /// Sets an `override` constant.
+    #[must_use]
+    pub fn constant(mut self, name: &str, value: u32) -> Self {
+        self.overrides.insert(name.to_owned(), value);
+        self
+    }
+}
+
+impl std::fmt::Display for KernelKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.shader)?;
+        for (k, v) in &self.defines {
+            if v == "1" { write!(f, " {k}")? } else { write!(f, " {k}={v}")? }
+        }
+        for (k, v) in &self.overrides {
+            write!(f, " {k}:{v}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A compiled kernel.
+#[derive(Debug)]
+pub struct Kernel {
+    /// Its key.
+    pub key: KernelKey,
+    /// What its text declares.
+    pub reflection: Reflection,
+    pub(crate) pipeline: wgpu::ComputePipeline,
+    pub(crate) layout: wgpu::BindGroupLayout,
+}
+
+impl Kernel {
+    /// The value of an integer `const` or `override` of the shader, after overriding.
+    ///
+    /// # Errors
+    /// When the shader has no such constant.
+    pub fn constant(&self, name: &str) -> Result<u32> {
+        let found = self.key.overrides.get(name).or_else(|| self.reflection.constants.get(name));
+        found
+            .copied()
+            .ok_or_else(|| GpuError::Binding { kernel: self.key.to_string(), what: format!("no constant {name}") })
+    }
+}
+
+/// All kernels of one device.
+#[derive(Debug, Default)]
+pub struct Kernels {
+    made: Mutex<HashMap<KernelKey, Arc<Kernel>>>,
+}
+
+impl Kernels {
+    /// The kernel for a key, compiled now if it is not there yet.
+    ///
+    /// # Errors
+    /// A shader that does not build or that the driver refuses.
+    pub fn get(&self, gpu: &Gpu, key: &KernelKey) -> Result<Arc<Kernel>> {
+        if let Some(k) = self.made.lock().unwrap_or_else(PoisonError::into_inner).get(key) {
+            return Ok(k.clone());
+        }
+        let made = Arc::new(compile(gpu, key)?);
+        let mut map = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(map.entry(key.clone()).or_insert(made).clone())
+    }
+
+    /// Compiles many kernels, on several threads where there are threads. `progress` is called with (done, all).
+    ///
+    /// # Errors
+    /// The first kernel's error.
+    pub fn prepare(
+        &self,
+        gpu: &Gpu,
+        keys: &[KernelKey],
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<()> {
+        let mut todo: Vec<&KernelKey> = keys.iter().collect();
+        todo.sort();
+        todo.dedup();
+        let all = todo.len();
+        progress(0, all);
+        #[cfg(target_arch = "wasm32")]
+        for (i, key) in todo.iter().enumerate() {
+            self.get(gpu, key)?;
+            progress(i + 1, all);
+        }
+        #[cfg(not(target_arch = "wasm32"))]
+        {
+            use std::sync::atomic::{AtomicUsize, Ordering};
+            let next = AtomicUsize::new(0);
+            let done = AtomicUsize::new(0);
+            let failed = Mutex::new(None);
+            let workers = std::thread::available_parallelism().map_or(1, |n| n.get()).min(8).min(all.max(1));
+            std::thread::scope(|scope| {
+                for _ in 0..workers {
+                    scope.spawn(|| {
+                        while let Some(key) = todo.get(next.fetch_add(1, Ordering::Relaxed)) {
+                            if let Err(e) = self.get(gpu, key) {
+                                let mut slot = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                                slot.get_or_insert(e);
+                                next.store(all, Ordering::Relaxed);
+                            }
+                            progress(done.fetch_add(1, Ordering::Relaxed) + 1, all);
+                        }
+                    });
+                }
+            });
+            if let Some(e) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+                return Err(e);
+            }
+        }
+        gpu.check()
+    }
+}
+
+fn compile(gpu: &Gpu, key: &KernelKey) -> Result<Kernel> {
+    let built = preprocess::build(&key.shader, &key.defines)?;
+    let label = key.to_string();
+    let desc = wgpu::ShaderModuleDescriptor {
+        label: Some(&label),
+        source: wgpu::ShaderSource::Wgsl(built.wgsl.into()),
+    };
+    let module = if std::env::var_os("GOLAY_SHADER_CHECKS").is_some() {
+        gpu.device.create_shader_module(desc)
+    } else {
+        // SAFETY: every index in our shaders is bounded by the parameters golay itself passes, every loop is
+        // finite, and the tests run all kernels under GOLAY_SHADER_CHECKS too. Browsers check in any case.
+        unsafe { gpu.device.create_shader_module_trusted(desc, wgpu::ShaderRuntimeChecks::unchecked()) }
+    };
+    let entries: Vec<wgpu::BindGroupLayoutEntry> = built
+        .reflection
+        .bindings
+        .iter()
+        .map(|b| wgpu::BindGroupLayoutEntry {
+            binding: b.index,
+            visibility: wgpu::ShaderStages::COMPUTE,
+            ty: wgpu::BindingType::Buffer {
+                ty: match b.access {
+                    Access::Uniform => wgpu::BufferBindingType::Uniform,
+                    Access::Read => wgpu::BufferBindingType::Storage { read_only: true },
+                    Access::ReadWrite => wgpu::BufferBindingType::Storage { read_only: false },
+                },
+                has_dynamic_offset: false,
+                min_binding_size: None,
+            },
+            count: None,
+        })
+        .collect();
+    let layout = gpu
+        .device
+        .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(&label), entries: &entries });
+    let pipeline_layout = gpu.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+        label: Some(&label),
+        bind_group_layouts: &[Some(&layout)],
+        immediate_size: 0,
+    });
+    let constants: Vec<(&str, f64)> = key.overrides.iter().map(|(k, v)| (k.as_str(), f64::from(*v))).collect();
+    let pipeline = gpu.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+        label: Some(&label),
+        layout: Some(&pipeline_layout),
+        module: &module,
+        entry_point: Some("main"),
+        compilation_options: wgpu::PipelineCompilationOptions {
+            constants: &constants,
+            // Our kernels write workgroup memory before they read it.
+            zero_initialize_workgroup_memory: false,
+        },
+        cache: None,
+    });
+    Counters::add(&gpu.counters.pipelines, 1);
+    Ok(Kernel { key: key.clone(), reflection: built.reflection, pipeline, layout })
+}

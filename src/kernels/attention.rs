@@ -1,0 +1,219 @@
+//! Attention over the key/value cache, and the rotation of queries and keys.
+
+use super::{KvType, Recorder};
+use crate::gpu::error::{GpuError, Result};
+use crate::gpu::record::{Arg, Groups};
+use crate::gpu::{Buffer, KernelKey};
+
+/// Workgroup size of the attention kernel; also the most vec4s a head may have.
+pub const WG: u32 = 64;
+/// Query heads per key/value head that the fused decode kernel takes.
+pub const MAX_FUSED_GROUP: u32 = 8;
+
+/// Shapes and switches of one attention layer.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Query heads.
+    pub heads: u32,
+    /// Key/value heads.
+    pub kv_heads: u32,
+    /// Values per head, a multiple of 4, at most 256.
+    pub head_dim: u32,
+    /// Rotated dims of a head, a multiple of 8 (4 when interleaved); 0 for none.
+    pub rot: u32,
+    /// Pairs are (2i, 2i+1), not (i, i + rot/2).
+    pub interleaved: bool,
+    /// Keys a query sees, itself included; 0 for all.
+    pub window: u32,
+    /// Factor on the scores.
+    pub scale: f32,
+    /// Soft cap of the scores; 0 for none.
+    pub cap: f32,
+    /// Epsilon of the per-head norms.
+    pub eps: f32,
+    /// Storage of the cache.
+    pub kv: KvType,
+}
+
+/// Buffers of one attention layer.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffers<'a> {
+    /// Step state.
+    pub state: &'a Buffer,
+    /// q | k | v of every token, f32 `[tokens, (heads + 2 kv_heads) * head_dim]`.
+    pub qkv: &'a Buffer,
+    /// Key cache `[positions, kv_heads, head_dim]`.
+    pub k: &'a Buffer,
+    /// Value cache, same shape.
+    pub v: &'a Buffer,
+    /// (cos, sin) pairs, f32 `[positions, rot / 2, 2]`.
+    pub rope: Option<&'a Buffer>,
+    /// Weights of the q norm and the k norm, f32 `[2, head_dim]`.
+    pub qk_norm: Option<&'a Buffer>,
+    /// Sink logits, f32 `[heads]`.
+    pub sinks: Option<&'a Buffer>,
+    /// Partial results of a split decode.
+    pub part: &'a Buffer,
+    /// Result, f32 `[tokens, heads * head_dim]`.
+    pub out: &'a Buffer,
+}
+
+impl Shape {
+    /// Checks what the shaders take for granted.
+    ///
+    /// # Errors
+    /// A shape outside of it, in words.
+    pub fn check(&self) -> Result<()> {
+        let bad = |what: String| Err(GpuError::Binding { kernel: "attention".into(), what });
+        if self.head_dim == 0 || self.head_dim % 4 != 0 || self.head_dim > WG * 4 {
+            return bad(format!("head_dim {} is not a multiple of 4 up to {}", self.head_dim, WG * 4));
+        }
+        if self.kv_heads == 0 || self.heads % self.kv_heads != 0 {
+            return bad(format!("{} query heads over {} key/value heads", self.heads, self.kv_heads));
+        }
+        let unit = if self.interleaved { 4 } else { 8 };
+        if self.rot % unit != 0 || self.rot > self.head_dim {
+            return bad(format!("{} rotated dims: expected a multiple of {unit} up to head_dim", self.rot));
+        }
+        Ok(())
+    }
+
+    /// Query heads per key/value head.
+    pub fn group(&self) -> u32 {
+        self.heads / self.kv_heads
+    }
+
+    /// Splits of the context in a decode step.
+    pub fn splits(&self, groups: u32) -> u32 {
+        (groups / self.kv_heads).clamp(1, 64)
+    }
+
+    /// Bytes of the partial results of a decode step.
+    pub fn part_bytes(&self, splits: u32) -> u64 {
+        u64::from(self.heads) * u64::from(splits) * u64::from(self.head_dim / 4 + 1) * 16
+    }
+
+    fn rope_flags(&self, key: KernelKey, b: &Buffers<'_>) -> KernelKey {
+        let rope = self.rot > 0 && b.rope.is_some();
+        key.flag("ROPE", rope)
+            .flag("INTERLEAVED", rope && self.interleaved)
+            .flag("QKNORM", b.qk_norm.is_some())
+    }
+
+    fn params(&self, splits: u32) -> Vec<(&'static str, Arg)> {
+        vec![
+            ("heads", self.heads.into()),
+            ("kv_heads", self.kv_heads.into()),
+            ("group", self.group().into()),
+            ("window", self.window.into()),
+            ("kv_stride", (self.kv_heads * self.head_dim / 4).into()),
+            ("rot4", (self.rot / 4).into()),
+            ("splits", splits.into()),
+            ("scale", self.scale.into()),
+            ("cap", self.cap.into()),
+            ("eps", self.eps.into()),
+        ]
+    }
+}
+
+fn attention_key(s: &Shape, rows: u32) -> KernelKey {
+    KernelKey::new("attention")
+        .define("QROWS", rows)
+        .define("HD4", s.head_dim / 4)
+        .define("KV", s.kv.name())
+        .flag("CAP", s.cap > 0.0)
+        .flag("LANES_JOIN", WG / (s.head_dim / 4) > 1)
+}
+
+/// Records norm, rotation and cache write of q, k, v for a chunk of tokens.
+///
+/// # Errors
+/// A shape or buffers the kernel does not take.
+pub async fn rope_kv(r: &mut Recorder<'_>, s: &Shape, b: &Buffers<'_>) -> Result<()> {
+    s.check()?;
+    let wg = 32;
+    let key = s.rope_flags(KernelKey::new("rope_kv").define("KV", s.kv.name()).constant("WG", wg), b);
+    let mut buffers =
+        vec![("state", b.state.into()), ("qkv", b.qkv.into()), ("kc", b.k.into()), ("vc", b.v.into())];
+    if let Some(rope) = b.rope.filter(|_| s.rot > 0) {
+        buffers.push(("rope", rope.into()));
+    }
+    if let Some(n) = b.qk_norm {
+        buffers.push(("qk_norm", n.into()));
+    }
+    let params = [
+        ("heads", s.heads.into()),
+        ("kv_heads", s.kv_heads.into()),
+        ("hd4", (s.head_dim / 4).into()),
+        ("rot4", (s.rot / 4).into()),
+        ("kv_stride", (s.kv_heads * s.head_dim / 4).into()),
+        ("eps", s.eps.into()),
+    ];
+    let x = (s.heads + 2 * s.kv_heads).div_ceil(wg);
+    let cost = u64::from((s.heads + 2 * s.kv_heads) * s.head_dim);
+    r.add(key, &params, &buffers, Groups::Tokens { x, per_token: 1, tile: 1, z: 1 }, cost).await
+}
+
+/// Records attention of a chunk of tokens over the cache, which already holds their keys and values.
+///
+/// # Errors
+/// A shape or buffers the kernel does not take.
+pub async fn prefill(r: &mut Recorder<'_>, s: &Shape, b: &Buffers<'_>) -> Result<()> {
+    s.check()?;
+    let rows = r.tuning.attention_rows;
+    let key = attention_key(s, rows).flag("SINKS", b.sinks.is_some());
+    let mut buffers = vec![
+        ("state", b.state.into()),
+        ("q", b.qkv.into()),
+        ("kc", b.k.into()),
+        ("vc", b.v.into()),
+        ("out", b.out.into()),
+    ];
+    if let Some(x) = b.sinks {
+        buffers.push(("sinks", x.into()));
+    }
+    let groups = Groups::Tokens { x: s.kv_heads, per_token: s.group(), tile: rows, z: 1 };
+    let cost = u64::from(s.heads * s.head_dim) * 512;
+    r.add(key, &s.params(1), &buffers, groups, cost).await
+}
+
+/// Records attention of one token: with a group of at most [`MAX_FUSED_GROUP`] heads one dispatch that also norms,
+/// rotates and stores, otherwise [`rope_kv`] first; then the merge of the splits.
+///
+/// # Errors
+/// A shape or buffers the kernel does not take.
+pub async fn decode(r: &mut Recorder<'_>, s: &Shape, b: &Buffers<'_>) -> Result<()> {
+    s.check()?;
+    let fused = s.group() <= MAX_FUSED_GROUP;
+    let splits = s.splits(r.tuning.attention_groups);
+    let rows = if fused { s.group() } else { MAX_FUSED_GROUP };
+    let mut key = attention_key(s, rows).flag("SPLIT", true).flag("FUSED", fused);
+    let mut buffers = vec![
+        ("state", b.state.into()),
+        ("q", b.qkv.into()),
+        ("kc", b.k.into()),
+        ("vc", b.v.into()),
+        ("out", b.part.into()),
+    ];
+    if fused {
+        key = s.rope_flags(key, b);
+        if let Some(rope) = b.rope.filter(|_| s.rot > 0) {
+            buffers.push(("rope", rope.into()));
+        }
+        if let Some(n) = b.qk_norm {
+            buffers.push(("qk_norm", n.into()));
+        }
+    } else {
+        rope_kv(r, s, b).await?;
+    }
+    let groups = Groups::Fixed([s.kv_heads, splits, s.group().div_ceil(rows)]);
+    r.add(key, &s.params(splits), &buffers, groups, u64::from(s.heads * s.head_dim) * 512).await?;
+
+    let mut buffers = vec![("part", b.part.into()), ("y", b.out.into())];
+    if let Some(x) = b.sinks {
+        buffers.push(("sinks", x.into()));
+    }
+    let key = KernelKey::new("attn_merge").flag("SINKS", b.sinks.is_some()).constant("WG", 32);
+    let params = [("splits", splits.into()), ("hd4", (s.head_dim / 4).into())];
+    r.add(key, &params, &buffers, Groups::Fixed([s.heads, 1, 1]), u64::from(s.heads * s.head_dim)).await
+}

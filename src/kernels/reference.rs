@@ -1,0 +1,1 @@
+//! f64 references of the kernels.

@@ -1,0 +1,83 @@
+//! Geometry: how the work of a kernel is cut into workgroups on one kind of adapter.
+
+use crate::gpu::Caps;
+
+/// Geometry of `gemv.wgsl`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gemv {
+    /// Invocations in a workgroup.
+    pub wg: u32,
+    /// Invocations that share a row.
+    pub lanes: u32,
+    /// Rows a team of lanes serves at a time: 2, 4 or 8.
+    pub rows: u32,
+    /// Sum over lanes with subgroup operations; `lanes` must be the subgroup size.
+    pub subgroup: bool,
+}
+
+/// Which matrix product serves prefill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gemm {
+    /// `gemm_reg.wgsl`: `wg` invocations of 4 rows x `cols` tokens each, no workgroup memory.
+    Reg {
+        /// Invocations in a workgroup.
+        wg: u32,
+        /// Tokens per invocation: 4 or 8.
+        cols: u32,
+    },
+    /// `gemm_tile.wgsl`: tiles of 64 rows x 64 tokens in workgroup memory.
+    Tile,
+}
+
+/// All geometry of one adapter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tuning {
+    /// For products with one token.
+    pub gemv: Gemv,
+    /// For products with a chunk of tokens.
+    pub gemm: Gemm,
+    /// Reduce with one barrier and a serial sum (software adapters).
+    pub serial: bool,
+    /// Invocations of the norm kernel.
+    pub norm_wg: u32,
+    /// Workgroups that a decode attention may start in all, over its key/value heads.
+    pub attention_groups: u32,
+    /// Query rows per workgroup in prefill attention.
+    pub attention_rows: u32,
+    /// Tokens in a prefill chunk.
+    pub chunk: u32,
+    /// Workgroups of the argmax over the vocabulary.
+    pub argmax_groups: u32,
+}
+
+impl Tuning {
+    /// The default of an adapter. GPUs get lanes that read side by side; software adapters get independent
+    /// invocations with many rows each, since a CPU pays for barriers and for shared loads.
+    pub fn for_caps(caps: &Caps) -> Self {
+        if caps.cpu {
+            Self {
+                gemv: Gemv { wg: 32, lanes: 1, rows: 4, subgroup: false },
+                gemm: Gemm::Reg { wg: 16, cols: 8 },
+                serial: true,
+                norm_wg: 16,
+                attention_groups: 12,
+                attention_rows: 8,
+                chunk: 64,
+                argmax_groups: 8,
+            }
+        } else {
+            let subgroup = caps.subgroups && (16..=64).contains(&caps.subgroup_size);
+            let lanes = if subgroup { caps.subgroup_size } else { 32 };
+            Self {
+                gemv: Gemv { wg: 128, lanes, rows: 4, subgroup },
+                gemm: Gemm::Tile,
+                serial: false,
+                norm_wg: 256,
+                attention_groups: 256,
+                attention_rows: 8,
+                chunk: 256,
+                argmax_groups: 64,
+            }
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! golay
+pub mod gpu;
+pub mod kernels;

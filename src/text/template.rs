@@ -1,0 +1,217 @@
+//! Chat templates: the Jinja text of a model turns messages into the prompt that the model was trained on.
+//!
+//! The environment is set up as Hugging Face sets up its own: block trimming, loop controls, Python methods,
+//! `raise_exception`, `strftime_now`, a `tojson` that does not escape. Templates come from files and are not trusted:
+//! steps and output are limited.
+
+use std::io;
+
+use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::clock::Clock;
+use super::error::TextError;
+use super::template_fns::{self, Raised};
+
+/// Steps that a template may take.
+pub(super) const FUEL: u64 = 1_000_000;
+/// Bytes that a template may write.
+const MAX_OUTPUT: usize = 4 << 20;
+
+/// The template for models that bring none: ChatML.
+pub const CHATML: &str = "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' }}\
+{% if message['content'] is string %}{{ message['content'] }}\
+{% elif message['content'] %}{% for part in message['content'] %}{{ part['text'] | default('') }}{% endfor %}\
+{% endif %}{{ '<|im_end|>\n' }}{% endfor %}\
+{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+
+/// One message of a conversation. Fields that are not named here are kept and reach the template.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// `system`, `user`, `assistant`, `tool`, ...
+    pub role: String,
+    /// A string, or a list of parts (`{"type": "text", "text": ...}`) handed to the template as they are.
+    #[serde(default)]
+    pub content: Value,
+    /// Calls made by the assistant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_calls: Option<Value>,
+    /// What the assistant thought before it answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_content: Option<String>,
+    /// Anything else.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl Message {
+    /// A message of plain text.
+    pub fn new(role: impl Into<String>, content: impl Into<String>) -> Self {
+        Message {
+            role: role.into(),
+            content: Value::String(content.into()),
+            tool_calls: None,
+            reasoning_content: None,
+            extra: Map::new(),
+        }
+    }
+}
+
+/// What a rendering needs besides the messages.
+#[derive(Debug, Clone, Default)]
+pub struct RenderOptions {
+    /// Whether the prompt ends where the assistant begins to speak.
+    pub add_generation_prompt: bool,
+    /// Descriptions of callable tools, a list as in the OpenAI API.
+    pub tools: Option<Value>,
+    /// Documents to answer from.
+    pub documents: Option<Value>,
+    /// Further variables (`enable_thinking`, ...), each only present when set. They override the ones above.
+    pub extra: Map<String, Value>,
+    /// What `strftime_now` reads.
+    pub clock: Clock,
+}
+
+/// A compiled-and-checked chat template.
+#[derive(Debug, Clone)]
+pub struct ChatTemplate {
+    source: String,
+    bos: String,
+    eos: String,
+    is_default: bool,
+}
+
+impl ChatTemplate {
+    /// Checks a template. `bos` and `eos` are the texts of those tokens, empty when there are none.
+    pub fn new(source: &str, bos: &str, eos: &str) -> Result<Self, TextError> {
+        let source = template_fns::without_generation_tags(source);
+        let template = ChatTemplate { source, bos: bos.to_owned(), eos: eos.to_owned(), is_default: false };
+        environment(Clock::System).template_from_str(&template.source).map_err(|e| explain(&e))?;
+        Ok(template)
+    }
+
+    /// The template for models that bring none.
+    pub fn chatml() -> Self {
+        ChatTemplate {
+            source: CHATML.to_owned(),
+            bos: String::new(),
+            eos: "<|im_end|>".to_owned(),
+            is_default: true,
+        }
+    }
+
+    /// Whether this is the stand-in and not a template of the model's own. A program should say so.
+    pub fn is_default(&self) -> bool {
+        self.is_default
+    }
+
+    /// The Jinja text.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Whether the template writes BOS itself (then the prompt must be encoded without another one).
+    pub fn writes_bos(&self) -> bool {
+        self.source.contains("bos_token") || (!self.bos.is_empty() && self.source.contains(&self.bos))
+    }
+
+    /// Renders a conversation.
+    pub fn render(&self, messages: &[Message], options: &RenderOptions) -> Result<String, TextError> {
+        let values: Result<Vec<Value>, _> = messages.iter().map(serde_json::to_value).collect();
+        self.render_values(&values.map_err(|e| TextError::Template(e.to_string()))?, options)
+    }
+
+    /// Renders a conversation given as JSON objects.
+    pub fn render_values(&self, messages: &[Value], options: &RenderOptions) -> Result<String, TextError> {
+        let mut context = Map::new();
+        let messages = messages.iter().map(template_fns::complete_message).collect();
+        context.insert("messages".to_owned(), Value::Array(messages));
+        context.insert("tools".to_owned(), options.tools.clone().unwrap_or(Value::Null));
+        context.insert("documents".to_owned(), options.documents.clone().unwrap_or(Value::Null));
+        context.insert("add_generation_prompt".to_owned(), Value::Bool(options.add_generation_prompt));
+        context.insert("bos_token".to_owned(), Value::String(self.bos.clone()));
+        context.insert("eos_token".to_owned(), Value::String(self.eos.clone()));
+        for (key, value) in &options.extra {
+            context.insert(key.clone(), value.clone());
+        }
+        let environment = environment(options.clock.clone());
+        let template = environment.template_from_str(&self.source).map_err(|e| explain(&e))?;
+        let mut out = Limited { bytes: Vec::new(), full: false };
+        let result = template.render_captured_to(&context, &mut out).map(|_| ());
+        if out.full {
+            return Err(TextError::TemplateOutput(MAX_OUTPUT));
+        }
+        result.map_err(|e| explain(&e))?;
+        String::from_utf8(out.bytes).map_err(|e| TextError::Template(e.to_string()))
+    }
+}
+
+/// Chooses among the templates of a `chat_template` field: a string, or a list of named ones of which `tool_use` is
+/// for conversations with tools.
+pub fn pick_template(field: &Value, with_tools: bool) -> Option<&str> {
+    let list = match field {
+        Value::String(s) => return Some(s),
+        Value::Array(list) => list,
+        _ => return None,
+    };
+    let named = |name: &str| {
+        let entry = list.iter().find(|t| t.get("name").and_then(Value::as_str) == Some(name))?;
+        entry.get("template")?.as_str()
+    };
+    with_tools.then(|| named("tool_use")).flatten().or_else(|| named("default"))
+}
+
+fn environment(clock: Clock) -> Environment<'static> {
+    let mut env = Environment::new();
+    env.set_trim_blocks(true);
+    env.set_lstrip_blocks(true);
+    env.set_undefined_behavior(UndefinedBehavior::Lenient);
+    env.set_auto_escape_callback(|_| AutoEscape::None);
+    env.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+    env.set_fuel(Some(FUEL));
+    template_fns::install(&mut env, clock);
+    env
+}
+
+/// Our error for one of the engine's.
+fn explain(error: &minijinja::Error) -> TextError {
+    let mut at: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    let mut fuel = error.kind() == ErrorKind::OutOfFuel;
+    while let Some(e) = at {
+        if let Some(Raised(message)) = e.downcast_ref::<Raised>() {
+            return TextError::TemplateRaised(message.clone());
+        }
+        if let Some(inner) = e.downcast_ref::<minijinja::Error>() {
+            fuel |= inner.kind() == ErrorKind::OutOfFuel;
+        }
+        at = e.source();
+    }
+    if fuel {
+        return TextError::TemplateFuel(FUEL);
+    }
+    let line = error.line().map(|l| format!(" (line {l})")).unwrap_or_default();
+    let detail = error.detail().map(|d| format!(": {d}")).unwrap_or_default();
+    TextError::Template(format!("{}{detail}{line}", error.kind()))
+}
+
+/// A writer that refuses to grow past the limit.
+struct Limited {
+    bytes: Vec<u8>,
+    full: bool,
+}
+
+impl io::Write for Limited {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        if self.bytes.len().saturating_add(part.len()) > MAX_OUTPUT {
+            self.full = true;
+            return Err(io::Error::other("output limit"));
+        }
+        self.bytes.extend_from_slice(part);
+        Ok(part.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
