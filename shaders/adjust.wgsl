@@ -1,6 +1,6 @@
-// Logit bias and repetition penalties from a sparse list, before selection. An entry is (id, count, bias): bias is
-// added first; a token seen `count` > 0 times is then divided (or multiplied, when negative) by the repetition
-// penalty and loses count * frequency + presence.
+// Logit bias, repetition penalties and DRY from a sparse list, before selection. An entry is (id, count, bias, delta):
+// bias is added first; a token seen `count` > 0 times is then divided (or multiplied, when negative) by the repetition
+// penalty and loses count * frequency + presence; delta, DRY's penalty, is added last.
 override WG: u32 = 64u;
 struct Params {
     vocab: u32,
@@ -12,7 +12,7 @@ struct Entry {
     id: u32,
     count: u32,
     bias: f32,
-    pad: u32,
+    delta: f32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> head: array<u32>;
@@ -31,5 +31,5 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
         l = select(l * p.repeat, l / p.repeat, l > 0.0);
         l -= f32(e.count) * p.frequency + p.presence;
     }
-    logits[e.id] = l;
+    logits[e.id] = l + e.delta;
 }

@@ -1,5 +1,5 @@
 // Second half of the argmax: picks among the slices, hands the id to the next step (`ids[0]`), to the host (`out`, a
-// ring) and moves the position on. Sets the flag when the best "value" is a NaN or minus infinity.
+// ring) and moves the position on. Sets the flag when the best "value" is a NaN, an infinity or minus infinity.
 override WG: u32 = 64u;
 #import state
 #import order
@@ -26,7 +26,7 @@ fn main(@builtin(local_invocation_index) tid: u32) {
     }
     best_of(best, id, tid);
     if (tid == 0u) {
-        if (best_k[0] == KEY_NAN) {
+        if (best_k[0] >= KEY_INF) {
             state[S_FLAG] = FLAG_NAN;
         } else if (best_k[0] <= KEY_NEG_INF) {
             state[S_FLAG] = FLAG_EMPTY;

@@ -14,8 +14,7 @@
 //
 // Bytes: K and V once per QROWS rows. Workgroup memory: QROWS * (head_dim + WG) * 4 + small.
 #define QROWS 4
-#define WG 64
-const WG: u32 = {{WG}}u;
+const WG: u32 = 64u;
 const HD4: u32 = {{HD4}}u;
 #import state
 #import kv

@@ -134,7 +134,7 @@ fn main(@builtin(local_invocation_index) tid: u32) {
         return;
     }
     var count = min(p.k, min(p.vocab, MAX_K));
-    if (top[0].x == KEY_NAN) {
+    if (top[0].x >= KEY_INF) {
         state[S_FLAG] = FLAG_NAN;
     } else if (top[0].x <= KEY_NEG_INF) {
         state[S_FLAG] = FLAG_EMPTY;

@@ -1,44 +1,49 @@
 #!/bin/sh
-# tools/fuzz.sh SECONDS [TARGET...]: runs each fuzz target (default: all) that long, from the seeds in
-# fuzz/seeds/TARGET and what earlier runs found. Fails on the first crash, hang or blow-up of memory.
+# tools/fuzz.sh [SECONDS [TARGET...]]: runs each fuzz target (default: all, 60 seconds) from the seeds in
+# fuzz/seeds/TARGET and from what earlier runs found. Fails on the first panic, hang or blow-up of memory.
+#
+# The folder is cargo-fuzz's (`cargo fuzz run TARGET` works too); the flags below are the ones it gives, used
+# directly so that neither a nightly compiler nor that command is needed.
 set -eu
 ROOT=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$ROOT"
 SECONDS_EACH=${1:-60}
-[ $# -gt 0 ] && shift
+[ $# -eq 0 ] || shift
 if [ ! -e fuzz/Cargo.toml ]; then
     echo "fuzz: no targets yet" >&2
     exit 0
 fi
 "$ROOT/tools/setup.sh" fuzz
-PATH=$ROOT/target/tools/bin:$PATH
-export RUSTC_BOOTSTRAP=1 # the sanitizer flags on a stable compiler: no second toolchain
-# Address sanitizer where the compiler comes with its runtime (Debian's does not).
-SANITIZER=none
+
+FLAGS="--cfg fuzzing -Cdebug-assertions -Ccodegen-units=1 -Cpasses=sancov-module
+    -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters
+    -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares"
+# The address sanitizer only where the compiler comes with its runtime (Debian's does not).
 for f in "$(rustc --print target-libdir)"/librustc*rt.asan.a; do
-    [ -e "$f" ] && SANITIZER=address
+    [ ! -e "$f" ] || FLAGS="$FLAGS -Zsanitizer=address"
 done
 TRIPLE=$(rustc -vV | sed -n 's/^host: //p')
-cargo fuzz build --sanitizer $SANITIZER
+RUSTC_BOOTSTRAP=1 RUSTFLAGS=$(echo "$FLAGS" | tr -s ' \n' '  ') \
+    cargo build --quiet --release --locked --target "$TRIPLE" --manifest-path fuzz/Cargo.toml --target-dir fuzz/target
+
 if [ $# -eq 0 ]; then
-    # shellcheck disable=SC2046 # one word a target
-    set -- $(cargo fuzz list)
+    for f in fuzz/fuzz_targets/*.rs; do
+        set -- "$@" "$(basename "$f" .rs)"
+    done
 fi
 for target; do
-    corpus=fuzz/corpus/$target
     seeds=fuzz/seeds/$target
+    corpus=fuzz/corpus/$target # git-ignored; libFuzzer writes to the first folder it is given
+    log=fuzz/artifacts/$target.log
     mkdir -p "$corpus" "$seeds" "fuzz/artifacts/$target"
-    set +e
-    "fuzz/target/$TRIPLE/release/$target" "$corpus" "$seeds" \
-        -artifact_prefix="fuzz/artifacts/$target/" -max_total_time="$SECONDS_EACH" \
-        -timeout=5 -rss_limit_mb=2048 -print_final_stats=1 >"fuzz/artifacts/$target.log" 2>&1
-    rc=$?
-    set -e
-    runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "fuzz/artifacts/$target.log")
+    rc=0
+    "fuzz/target/$TRIPLE/release/$target" "$corpus" "$seeds" -artifact_prefix="fuzz/artifacts/$target/" \
+        -max_total_time="$SECONDS_EACH" -timeout=5 -rss_limit_mb=2048 -print_final_stats=1 >"$log" 2>&1 || rc=$?
     if [ $rc -ne 0 ]; then
-        grep -A1 -E 'panicked at|^==[0-9]+== ?ERROR|^SUMMARY|Test unit written' "fuzz/artifacts/$target.log" >&2
-        echo "fuzz: $target FAILED; all it said is in fuzz/artifacts/$target.log" >&2
+        grep -A1 -E 'panicked at|^==[0-9]+== ?ERROR|^SUMMARY|Test unit written' "$log" >&2 || tail "$log" >&2
+        echo "fuzz: $target FAILED; all it said is in $log" >&2
         exit 1
     fi
+    runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
     echo "fuzz: $target: ${runs:-0} inputs in $SECONDS_EACH s, nothing found"
 done

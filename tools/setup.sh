@@ -12,15 +12,11 @@ have() { command -v "$1" >/dev/null 2>&1; }
 is_mac() { [ "$(uname -s)" = Darwin ]; }
 exists() { for f; do [ -e "$f" ] && return 0; done; return 1; } # of a glob: any match
 
-as_root() {
-    if [ "$(id -u)" = 0 ]; then "$@"
-    elif have sudo; then sudo "$@"
-    else die "not root and no sudo; as root, run: $*"
-    fi
-}
+can_root() { [ "$(id -u)" = 0 ] || have sudo; }
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
 refresh() {
-    [ -n "$LISTS_FRESH" ] && return
+    [ -z "$LISTS_FRESH" ] && can_root || return 0
     as_root apt-get update -qq || say "apt-get update failed; going on with the lists at hand"
     LISTS_FRESH=1
 }
@@ -29,16 +25,22 @@ refresh() {
 apt_install() {
     what=$1; shift
     have apt-get || die "$what is missing; please install: $* (these are Debian's names)"
+    can_root || die "$what is missing; as root, run: apt-get install $*"
     say "$what is missing, installing: $*"
     refresh
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends --no-remove \
-        -o DPkg::Lock::Timeout=300 "$@" >&2 </dev/null || die "apt-get could not install $*"
+    log=$(mktemp)
+    if ! as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends --no-remove \
+        -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" >"$log" 2>&1 </dev/null; then
+        cat "$log" >&2
+        die "apt-get could not install $*"
+    fi
+    rm -f "$log"
 }
 
 # at_least VERSION MINIMUM: both as MAJOR.MINOR...
 at_least() {
     awk -v a="$1" -v b="$2" 'BEGIN { split(a, x, "[.]"); split(b, y, "[.]");
-        exit !(x[1] > y[1] || (x[1] + 0 == y[1] + 0 && x[2] + 0 >= y[2] + 0)) }'
+        exit !(x[1] + 0 > y[1] + 0 || (x[1] + 0 == y[1] + 0 && x[2] + 0 >= y[2] + 0)) }'
 }
 rust_version() { (cd "$ROOT" && rustc -V 2>/dev/null) | cut -d' ' -f2; }
 candidate() { LC_ALL=C apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: \([0-9][0-9.]*\).*/\1/p'; }
@@ -122,9 +124,6 @@ need_debian_wasm() {
 
 need_fuzz() {
     have c++ || apt_install "a C++ compiler" g++ # libFuzzer is C++
-    have cargo-fuzz || [ -x "$ROOT/target/tools/bin/cargo-fuzz" ] && return
-    say "building cargo-fuzz into target/tools"
-    cargo install --quiet --locked --root "$ROOT/target/tools" --target-dir "$ROOT/target/tools" cargo-fuzz@0.13.2 >&2
 }
 
 for part; do

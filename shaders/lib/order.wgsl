@@ -1,5 +1,6 @@
 // Floats as integers in the order of their values, NaN on top; and a workgroup's best (key, id), lowest id on ties.
 const KEY_NAN: u32 = 0xffffffffu;
+const KEY_INF: u32 = 0xff800000u;
 const KEY_NEG_INF: u32 = 0x007fffffu;
 
 fn order_key(v: f32) -> u32 {

@@ -7,5 +7,5 @@ const S_STEP: u32 = 3u;    // ids sampled so far: the slot of `out` that the nex
 const S_SEED_LO: u32 = 4u;
 const S_SEED_HI: u32 = 5u;
 const S_WORDS: u32 = 8u;
-const FLAG_NAN: u32 = 1u;
-const FLAG_EMPTY: u32 = 2u;
+const FLAG_NAN: u32 = 1u;   // a logit was NaN or plus infinity
+const FLAG_EMPTY: u32 = 2u; // every logit was minus infinity

@@ -131,7 +131,7 @@ impl TensorType {
 
     /// Bytes of `elements` consecutive elements; `None` when they do not fill whole blocks or the count overflows.
     pub fn bytes_for(self, elements: u64) -> Option<u64> {
-        if elements % self.block_len() != 0 {
+        if !elements.is_multiple_of(self.block_len()) {
             return None;
         }
         (elements / self.block_len()).checked_mul(self.block_bytes())

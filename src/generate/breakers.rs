@@ -46,7 +46,8 @@ impl Breakers {
         vocab: u32,
         mut bytes: impl FnMut(u32) -> Option<Vec<u8>>,
     ) -> Self {
-        let texts: Vec<&[u8]> = strings.iter().map(|s| s.as_ref().as_bytes()).filter(|b| !b.is_empty()).collect();
+        let texts: Vec<&[u8]> =
+            strings.iter().map(|s| s.as_ref().as_bytes()).filter(|b| !b.is_empty()).collect();
         let mut out = Self::default();
         if texts.is_empty() {
             return out;
@@ -113,8 +114,21 @@ mod tests {
     /// A breaker ends at the token with its last byte, whatever the cut; checked against a search of the text.
     #[test]
     fn ends_agrees_with_a_text_search() {
-        let vocab: Vec<&[u8]> =
-            vec![b"a", b"b", b"ab", b"ba", b"aab", b"x", b"xa", b"bx", b"", b"a\nb", "é".as_bytes(), b"\xc3", b"\xa9"];
+        let vocab: Vec<&[u8]> = vec![
+            b"a",
+            b"b",
+            b"ab",
+            b"ba",
+            b"aab",
+            b"x",
+            b"xa",
+            b"bx",
+            b"",
+            b"a\nb",
+            "é".as_bytes(),
+            b"\xc3",
+            b"\xa9",
+        ];
         let strings = ["aba", "\n", "bé", ""];
         let n = vocab.len() as u32;
         let breakers = Breakers::from_strings(&strings, n, |id| Some(vocab[id as usize].to_vec()));
@@ -144,6 +158,8 @@ mod tests {
     fn token_sequences() {
         let breakers = Breakers::from_sequences([vec![], vec![3], vec![1, 2]]);
         assert!(breakers.ends(&[0, 3]) && breakers.ends(&[1, 2]) && breakers.is_breaker(3));
-        assert!(!breakers.ends(&[]) && !breakers.ends(&[1]) && !breakers.ends(&[2]) && !breakers.is_breaker(2));
+        assert!(
+            !breakers.ends(&[]) && !breakers.ends(&[1]) && !breakers.ends(&[2]) && !breakers.is_breaker(2)
+        );
     }
 }

@@ -130,7 +130,13 @@ pub fn xtc(cands: &mut Vec<Cand>, threshold: f32, scratch: &mut Vec<f64>) {
 
 /// The temperature for this sorted list: `t`, or with `range > 0` the entropy-dependent one (dynamic
 /// temperature): from `max(0, t - range)` for a certain choice to `t + range` for an even one.
-pub fn effective_temperature(cands: &[Cand], t: f32, range: f32, exponent: f32, scratch: &mut Vec<f64>) -> f64 {
+pub fn effective_temperature(
+    cands: &[Cand],
+    t: f32,
+    range: f32,
+    exponent: f32,
+    scratch: &mut Vec<f64>,
+) -> f64 {
     let t = f64::from(t);
     if range <= 0.0 || cands.len() < 2 {
         return t;

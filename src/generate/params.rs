@@ -20,8 +20,8 @@ pub(super) const DRY_MAX_LENGTH: u32 = 50;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SamplerParams {
-    /// Divides the logits before the draw. 0 is greedy, and so is any negative value (clamped to 0). Infinity
-    /// is refused.
+    /// Divides the logits before the draw. 0 is greedy (whatever `dynatemp_range` and `mirostat` say), and so is
+    /// any negative value (clamped to 0). Infinity is refused.
     pub temperature: f32,
     /// Keeps the `top_k` best tokens. 0 is off; negative is clamped to 0, above the vocabulary to its size.
     pub top_k: i32,

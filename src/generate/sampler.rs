@@ -138,7 +138,11 @@ impl Sampler {
             repeat: p.repeat_penalty,
             frequency: p.frequency_penalty,
             presence: p.presence_penalty,
-            tokens: if on { self.history.counts().filter(|t| t.0 < self.vocab).collect() } else { Vec::new() },
+            tokens: if on {
+                self.history.counts().filter(|t| t.0 < self.vocab).collect()
+            } else {
+                Vec::new()
+            },
         }
     }
 
@@ -163,7 +167,8 @@ impl Sampler {
     pub fn sample(&mut self, candidates: Candidates<'_>, position: u32) -> Result<u32, SampleError> {
         self.pending = None;
         let mut cands = std::mem::take(&mut self.cands);
-        let result = self.gather(candidates, &mut cands).and_then(|total| self.choose(&mut cands, total, position));
+        let result =
+            self.gather(candidates, &mut cands).and_then(|total| self.choose(&mut cands, total, position));
         self.cands = cands;
         result
     }
@@ -333,7 +338,13 @@ impl Sampler {
     }
 
     /// Index of the drawn candidate of a sorted list.
-    fn draw(&self, cands: &[Cand], t: f64, position: u32, scratch: &mut Vec<f64>) -> Result<usize, SampleError> {
+    fn draw(
+        &self,
+        cands: &[Cand],
+        t: f64,
+        position: u32,
+        scratch: &mut Vec<f64>,
+    ) -> Result<usize, SampleError> {
         if cands.len() <= 1 || t <= 0.0 {
             return if cands.is_empty() { Err(SampleError::Empty) } else { Ok(0) };
         }

@@ -22,6 +22,28 @@ pub fn source(name: &str) -> Option<&'static str> {
     SOURCES.iter().find(|s| s.0 == name).map(|s| s.1)
 }
 
+/// The value of `const NAME: u32` in `shaders/<shader>.wgsl` or `shaders/lib/<shader>.wgsl`, for Rust `const` items that
+/// must equal it: a name that is not there fails the build.
+pub const fn constant(shader: &str, name: &str) -> u32 {
+    let mut i = 0;
+    while i < CONSTANTS.len() {
+        if same(CONSTANTS[i].0, shader) && same(CONSTANTS[i].1, name) {
+            return CONSTANTS[i].2;
+        }
+        i += 1;
+    }
+    panic!("no such constant in that shader")
+}
+
+const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut i = 0;
+    while i < a.len() && i < b.len() && a[i] == b[i] {
+        i += 1;
+    }
+    i == a.len() && i == b.len()
+}
+
 /// Defines of one permutation, sorted so that equal permutations have equal keys.
 pub type Defines = BTreeMap<String, String>;
 

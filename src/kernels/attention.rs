@@ -2,11 +2,12 @@
 
 use super::{KvType, Recorder};
 use crate::gpu::error::{GpuError, Result};
+use crate::gpu::preprocess::constant;
 use crate::gpu::record::{Arg, Groups};
 use crate::gpu::{Buffer, KernelKey};
 
 /// Workgroup size of the attention kernel; also the most vec4s a head may have.
-pub const WG: u32 = 64;
+pub const WG: u32 = constant("attention", "WG");
 /// Query heads per key/value head that the fused decode kernel takes.
 pub const MAX_FUSED_GROUP: u32 = 8;
 
@@ -208,7 +209,14 @@ pub async fn decode(r: &mut Recorder<'_>, s: &Shape, b: &Buffers<'_>) -> Result<
     }
     let groups = Groups::Fixed([s.kv_heads, splits, s.group().div_ceil(rows)]);
     r.add(key, &s.params(splits), &buffers, groups, u64::from(s.heads * s.head_dim) * 512).await?;
+    merge(r, s, b, splits).await
+}
 
+/// Records the merge of `splits` partial results per head; [`decode`] ends with it.
+///
+/// # Errors
+/// Buffers that do not bind.
+pub async fn merge(r: &mut Recorder<'_>, s: &Shape, b: &Buffers<'_>, splits: u32) -> Result<()> {
     let mut buffers = vec![("part", b.part.into()), ("y", b.out.into())];
     if let Some(x) = b.sinks {
         buffers.push(("sinks", x.into()));

@@ -6,10 +6,16 @@
 
 pub mod attention;
 pub mod matmul;
+pub mod permutations;
 pub mod reference;
 pub mod select;
+pub mod selftest;
 pub mod simple;
+pub mod state;
 pub mod tuning;
+
+#[cfg(test)]
+mod tests;
 
 pub use tuning::{Gemm, Gemv, Tuning};
 

@@ -2,14 +2,15 @@
 
 use super::Recorder;
 use crate::gpu::error::Result;
+use crate::gpu::preprocess::constant;
 use crate::gpu::record::Groups;
 use crate::gpu::{Buffer, KernelKey};
 
 /// Slots of the ring that sampled ids are written to; also the most steps in flight.
 pub const RING: u32 = 64;
 /// The most candidates the device samples from.
-pub const MAX_K: u32 = 256;
-/// Words of one entry of the adjustment list: id, count, bias, padding.
+pub const MAX_K: u32 = constant("sample", "MAX_K");
+/// Words of one entry of the adjustment list: id, count, bias, delta.
 pub const ADJUST_WORDS: u32 = 4;
 
 /// Buffers that selection works on.

@@ -3,20 +3,15 @@
 use std::sync::Arc;
 
 /// Where a template gets the time from: seconds since 1970-01-01 00:00 UTC.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub enum Clock {
     /// The machine's clock, in UTC.
+    #[default]
     System,
     /// A fixed time, for tests and for answers that can be repeated.
     Fixed(i64),
     /// Any function.
     Custom(Arc<dyn Fn() -> i64 + Send + Sync>),
-}
-
-impl Default for Clock {
-    fn default() -> Self {
-        Clock::System
-    }
 }
 
 impl std::fmt::Debug for Clock {
@@ -44,7 +39,17 @@ impl Clock {
 }
 
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
     "December",
 ];
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
@@ -176,11 +181,17 @@ mod tests {
     fn dates_that_are_known() {
         // Trial 17.
         assert_eq!(format_time(0, "%d %b %Y"), "01 Jan 1970");
-        assert_eq!(format_time(1_709_210_096, "%A %e %B %Y %H:%M:%S %j"), "Thursday 29 February 2024 12:34:56 060");
+        assert_eq!(
+            format_time(1_709_210_096, "%A %e %B %Y %H:%M:%S %j"),
+            "Thursday 29 February 2024 12:34:56 060"
+        );
         assert_eq!(format_time(1_735_689_599, "%a %-d.%-m.%y %I %p"), "Tue 31.12.24 11 PM");
         assert_eq!(format_time(951_782_400, "%F %T"), "2000-02-29 00:00:00");
         assert_eq!(format_time(-1, "%F %T"), "1969-12-31 23:59:59");
-        assert_eq!(format_time(1_722_470_400, "%e|%-e|%-I|%%|%Q|%"), " 1| 1|12|%|%Q|%".replace("| 1|", "|1|"));
+        assert_eq!(
+            format_time(1_722_470_400, "%e|%-e|%-I|%%|%Q|%"),
+            " 1| 1|12|%|%Q|%".replace("| 1|", "|1|")
+        );
     }
 
     #[test]

@@ -1,16 +1,17 @@
 //! The tokenizer inside a GGUF: `tokenizer.ggml.*` to the same [`Tokenizer`] that a `tokenizer.json` gives.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 
 use serde_json::{Value, json};
 use tokenizers::AddedToken;
+use tokenizers::models::bpe::Vocab;
 
+use super::bpe::{BpeOptions, Merge, build_bpe, split_merge_text};
+use super::byte_level;
 use super::error::{TextError, clip};
-use super::json_file::{BpeOptions, MergeEntry, build_bpe, split_merge};
 use super::pretokenizers::PreTokenizer;
 use super::spm::{Piece, SpmModel};
-use super::tokenizer::{Added, Engine, Parts, Tokenizer};
+use super::tokenizer::{Added, BpeEngine, Engine, Parts, Tokenizer};
 use super::vocab::{Alphabet, TokenKind, TokenTable, parse_byte_token};
 use crate::format::Metadata;
 
@@ -21,8 +22,6 @@ const MODELS: [&str; 2] = ["gpt2", "llama"];
 struct Vocabulary<'m> {
     tokens: &'m [String],
     kinds: Vec<TokenKind>,
-    /// Text to id. Of two tokens with one text the first counts.
-    ids: HashMap<&'m str, u32>,
 }
 
 /// Whether a GGUF holds a tokenizer of a kind that [`Tokenizer::from_gguf`] reads.
@@ -46,8 +45,9 @@ impl<'m> Vocabulary<'m> {
                     return Err(TextError::field(FILE, key, counted(tokens.len()), counted(types.len())));
                 }
                 for (id, ((kind, n), text)) in kinds.iter_mut().zip(types).zip(tokens).enumerate() {
-                    *kind = TokenKind::from_gguf(n)
-                        .ok_or_else(|| TextError::token(id, text, format!("token type {n} is not one of 0 to 6")))?;
+                    *kind = TokenKind::from_gguf(n).ok_or_else(|| {
+                        TextError::token(id, text, format!("token type {n} is not one of 0 to 6"))
+                    })?;
                 }
             }
             None => {
@@ -67,25 +67,15 @@ impl<'m> Vocabulary<'m> {
                 }
             }
         }
-        let mut ids = HashMap::with_capacity(tokens.len());
-        for (id, (text, kind)) in tokens.iter().zip(&kinds).enumerate() {
-            match ids.entry(text.as_str()) {
-                Entry::Vacant(slot) => {
-                    slot.insert(id as u32);
-                }
-                // Fillers may repeat; they are never produced.
-                Entry::Occupied(_) if *kind == TokenKind::Unused || text.is_empty() => {}
-                Entry::Occupied(slot) => {
-                    let reason = format!("the same text as token {}", slot.get());
-                    return Err(TextError::token(id, text, reason));
-                }
-            }
-        }
-        Ok(Vocabulary { tokens, kinds, ids })
+        Ok(Vocabulary { tokens, kinds })
     }
 
     fn iter(&self) -> impl Iterator<Item = (u32, &'m str, TokenKind)> + '_ {
-        self.tokens.iter().zip(&self.kinds).enumerate().map(|(id, (text, kind))| (id as u32, text.as_str(), *kind))
+        self.tokens
+            .iter()
+            .zip(&self.kinds)
+            .enumerate()
+            .map(|(id, (text, kind))| (id as u32, text.as_str(), *kind))
     }
 
     fn table(&self, alphabet: Alphabet) -> Result<TokenTable, TextError> {
@@ -106,8 +96,7 @@ impl<'m> Vocabulary<'m> {
                 _ => continue,
             };
             let keeps_space = matches!(text, "<unk>" | "<s>" | "<|endoftext|>");
-            let token =
-                AddedToken::from(text, special).normalized(false).rstrip(rstrip && !keeps_space);
+            let token = AddedToken::from(text, special).normalized(false).rstrip(rstrip && !keeps_space);
             added.push(Added { id, token });
         }
         added
@@ -188,11 +177,7 @@ impl Tokenizer {
         let size = metadata.strings("tokenizer.ggml.tokens")?.map_or(0, <[String]>::len);
         let roles = Roles::read(metadata, size, sentence)?;
         let vocabulary = Vocabulary::read(metadata, sentence, &roles)?;
-        if sentence {
-            from_spm(metadata, &vocabulary, roles)
-        } else {
-            from_bpe(metadata, &vocabulary, roles)
-        }
+        if sentence { from_spm(metadata, &vocabulary, roles) } else { from_bpe(metadata, &vocabulary, roles) }
     }
 }
 
@@ -208,39 +193,43 @@ fn affixes(metadata: &Metadata, roles: &Roles, add_bos: bool) -> Result<(Vec<u32
 fn from_bpe(metadata: &Metadata, vocabulary: &Vocabulary, roles: Roles) -> Result<Tokenizer, TextError> {
     let rule = PreTokenizer::by_name(metadata.str("tokenizer.ggml.pre")?)?;
     let key = "tokenizer.ggml.merges";
-    let merges = metadata
-        .strings(key)?
-        .ok_or_else(|| TextError::field(FILE, key, "a list of merges", "nothing"))?;
+    let merges =
+        metadata.strings(key)?.ok_or_else(|| TextError::field(FILE, key, "a list of merges", "nothing"))?;
     let table = vocabulary.table(Alphabet::ByteLevel)?;
-    let missing = missing_bytes(vocabulary);
+    let mut withheld = HashMap::new();
+    let mut model_vocab = Vocab::with_capacity(vocabulary.tokens.len());
+    for (id, text, kind) in vocabulary.iter() {
+        let before = match kind {
+            TokenKind::Control | TokenKind::Unknown => withheld.insert(text, id),
+            // Fillers may repeat; they are never produced.
+            TokenKind::Unused => {
+                model_vocab.entry(text.to_owned()).or_insert(id);
+                None
+            }
+            _ if text.is_empty() => None,
+            _ => model_vocab.insert(text.to_owned(), id),
+        };
+        refuse_duplicate(before, id, text)?;
+    }
+    for (text, id) in &withheld {
+        refuse_duplicate(model_vocab.get(*text).copied(), *id, text)?;
+    }
+    let missing = missing_bytes(&model_vocab);
     if !missing.is_empty() {
         log::warn!("GGUF: the vocabulary has no token for the bytes {missing:02X?}; text loses them");
     }
-    let mut withheld = HashMap::new();
-    let mut model_vocab = tokenizers::models::bpe::Vocab::with_capacity(vocabulary.tokens.len());
-    for (id, text, kind) in vocabulary.iter() {
-        if vocabulary.ids.get(text) != Some(&id) {
-            continue;
-        }
-        match kind {
-            TokenKind::Control | TokenKind::Unknown => {
-                withheld.insert(text, id);
-            }
-            _ => {
-                model_vocab.insert(text.to_owned(), id);
-            }
-        }
-    }
-    let merges = merges.iter().enumerate().map(|(i, m)| split_merge(i, MergeEntry::Text(m.clone())));
+    let split = || -> Result<Vec<Merge>, TextError> {
+        merges.iter().enumerate().map(|(i, m)| split_merge_text(i, m)).collect()
+    };
     let options = BpeOptions { ignore_merges: rule.ignore_merges(), ..BpeOptions::default() };
-    let model = build_bpe(model_vocab, &withheld, merges, options)?;
+    let model = build_bpe(model_vocab, &withheld, split()?, split, options)?;
     let (prefix, suffix) = affixes(metadata, &roles, rule.add_bos())?;
     Tokenizer::assemble(Parts {
-        engine: Engine::Bpe {
-            model: Box::new(model),
+        engine: Engine::Bpe(Box::new(BpeEngine {
+            model,
             normalizer: rule.normalizer(),
             pre: Some(rule.build()?),
-        },
+        })),
         table,
         added: vocabulary.added(false),
         bos: roles.bos,
@@ -252,19 +241,28 @@ fn from_bpe(metadata: &Metadata, vocabulary: &Vocabulary, roles: Roles) -> Resul
     })
 }
 
+/// Two tokens of one text leave open which id a text has. llama.cpp refuses such files too.
+fn refuse_duplicate(before: Option<u32>, id: u32, text: &str) -> Result<(), TextError> {
+    match before {
+        Some(other) => Err(TextError::token(id as usize, text, format!("the same text as token {other}"))),
+        None => Ok(()),
+    }
+}
+
 /// Bytes of valid UTF-8 that no token of the byte alphabet stands for.
-fn missing_bytes(vocabulary: &Vocabulary) -> Vec<u8> {
+fn missing_bytes(vocab: &Vocab) -> Vec<u8> {
     let mut buf = [0u8; 4];
     (0..=0xF4u8)
         .filter(|b| !matches!(b, 0xC0 | 0xC1))
-        .filter(|&b| !vocabulary.ids.contains_key(&*super::byte_level::char_of(b).encode_utf8(&mut buf)))
+        .filter(|&b| !vocab.contains_key(&*byte_level::char_of(b).encode_utf8(&mut buf)))
         .collect()
 }
 
 fn from_spm(metadata: &Metadata, vocabulary: &Vocabulary, roles: Roles) -> Result<Tokenizer, TextError> {
     let key = "tokenizer.ggml.scores";
-    let scores =
-        metadata.f32s(key)?.ok_or_else(|| TextError::field(FILE, key, "a score for every token", "nothing"))?;
+    let scores = metadata
+        .f32s(key)?
+        .ok_or_else(|| TextError::field(FILE, key, "a score for every token", "nothing"))?;
     let size = vocabulary.tokens.len();
     if scores.len() != size {
         return Err(TextError::field(FILE, key, counted(size), counted(scores.len())));
@@ -279,7 +277,9 @@ fn from_spm(metadata: &Metadata, vocabulary: &Vocabulary, roles: Roles) -> Resul
         match kind {
             TokenKind::Byte => {
                 // The table has refused malformed ones already.
-                if let Some(Some(slot)) = parse_byte_token(text).flatten().map(|b| bytes.get_mut(usize::from(b))) {
+                if let Some(Some(slot)) =
+                    parse_byte_token(text).flatten().map(|b| bytes.get_mut(usize::from(b)))
+                {
                     *slot = Some(id);
                 }
             }
@@ -289,12 +289,16 @@ fn from_spm(metadata: &Metadata, vocabulary: &Vocabulary, roles: Roles) -> Resul
                 }
                 let unused = kind == TokenKind::Unused;
                 let piece = Piece { id, score, unused };
-                pieces.entry(text.replace(' ', "\u{2581}").into_boxed_str()).or_insert(piece);
+                // A user-defined token may be written with spaces where an ordinary one has the mark.
+                let taken = pieces.entry(text.replace(' ', "\u{2581}").into_boxed_str()).or_insert(piece).id;
+                if kind == TokenKind::Normal && taken != id {
+                    refuse_duplicate(Some(taken), id, text)?;
+                }
             }
             _ => {}
         }
     }
-    let byte_ids = all_bytes(&bytes)?;
+    let byte_ids = all_bytes(&bytes, |text| pieces.get(text).map(|p: &Piece| p.id))?;
     if byte_ids.is_none() && roles.unknown.is_none() {
         let found = "neither byte tokens nor an unknown token";
         return Err(TextError::field(FILE, "tokenizer.ggml.tokens", "a way to write any text", found));
@@ -316,14 +320,18 @@ fn from_spm(metadata: &Metadata, vocabulary: &Vocabulary, roles: Roles) -> Resul
     })
 }
 
-/// All 256 byte tokens or none.
-fn all_bytes(found: &[Option<u32>; 256]) -> Result<Option<Box<[u32; 256]>>, TextError> {
+/// All 256 byte tokens or none. A byte that is a character by itself and a piece needs no byte token (Gemma's tab).
+fn all_bytes(
+    found: &[Option<u32>; 256],
+    piece: impl Fn(&str) -> Option<u32>,
+) -> Result<Option<Box<[u32; 256]>>, TextError> {
     if found.iter().all(Option::is_none) {
         return Ok(None);
     }
     let mut ids = Box::new([0u32; 256]);
-    for (b, (slot, id)) in ids.iter_mut().zip(found).enumerate() {
-        *slot = id.ok_or_else(|| {
+    for ((b, slot), id) in (0..=255u8).zip(ids.iter_mut()).zip(found) {
+        let as_text = || if b.is_ascii() { piece(char::from(b).encode_utf8(&mut [0; 4])) } else { None };
+        *slot = id.or_else(as_text).ok_or_else(|| {
             let found = format!("no token <0x{b:02X}>");
             TextError::field(FILE, "tokenizer.ggml.tokens", "a token for every byte or for none", found)
         })?;
@@ -334,7 +342,7 @@ fn all_bytes(found: &[Option<u32>; 256]) -> Result<Option<Box<[u32; 256]>>, Text
 /// The same tokenizer as a `tokenizer.json` (byte-level BPE only).
 pub fn to_tokenizer_json(metadata: &Metadata) -> Result<Value, TextError> {
     let tokenizer = Tokenizer::from_gguf(metadata)?;
-    let Engine::Bpe { model, normalizer, pre } = tokenizer.engine() else {
+    let Engine::Bpe(bpe) = tokenizer.engine() else {
         return Err(TextError::Unsupported {
             file: FILE,
             part: "tokenizer.ggml.model",
@@ -360,10 +368,10 @@ pub fn to_tokenizer_json(metadata: &Metadata) -> Result<Value, TextError> {
         "truncation": null,
         "padding": null,
         "added_tokens": added,
-        "normalizer": part(serde_json::to_value(normalizer))?,
-        "pre_tokenizer": part(serde_json::to_value(pre))?,
+        "normalizer": part(serde_json::to_value(&bpe.normalizer))?,
+        "pre_tokenizer": part(serde_json::to_value(&bpe.pre))?,
         "post_processor": byte_level,
         "decoder": byte_level,
-        "model": part(serde_json::to_value(model))?,
+        "model": part(serde_json::to_value(&bpe.model))?,
     }))
 }

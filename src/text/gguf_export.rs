@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use serde_json::Value as Json;
 
+use super::bpe::split_merge;
 use super::error::{TextError, clip};
-use super::json_file::{SpecialIds, TokenizerFile, split_merge};
+use super::json_bridge::SpecialIds;
+use super::json_file::{FILE, TokenizerFile};
 use super::pretokenizers::{PRE_NAMES, recognise};
 use super::vocab::{Alphabet, TokenKind};
 use crate::format::{Array, Value};
-
-const FILE: &str = "tokenizer.json";
 
 /// The metadata that puts a `tokenizer.json` into a GGUF: a byte-level BPE as `gpt2` (its pre-tokenizer must be one
 /// that has a name), a SentencePiece-like BPE as `llama` with scores that give the same order of merges.
@@ -79,7 +79,8 @@ pub fn gguf_metadata_from_json(
     }
     put("tokens", Value::Array(Array::String(texts)));
     put("token_type", Value::Array(Array::I32(types)));
-    for (key, id) in [("bos_token_id", roles.bos), ("eos_token_id", roles.eos), ("unknown_token_id", unknown)] {
+    for (key, id) in [("bos_token_id", roles.bos), ("eos_token_id", roles.eos), ("unknown_token_id", unknown)]
+    {
         if let Some(id) = id {
             put(key, Value::U32(id));
         }

@@ -1,30 +1,41 @@
-//! Reading `tokenizer.json`: byte-level and SentencePiece-like BPE, everything checked before the crate sees it.
-//!
-//! The `tokenizers` crate trusts its files: a merge longer than the vocabulary's longest token, for one, makes it
-//! panic. So the model is read into plain lists here and every merge is looked up first.
+//! Reading `tokenizer.json`, byte-level and SentencePiece-like BPE, into plain lists that can be checked.
 
-use std::collections::HashMap;
 use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
-use tokenizers::models::bpe::BPE;
-use tokenizers::{AddedToken, NormalizerWrapper, PreTokenizerWrapper};
 
 use super::error::{TextError, clip};
-use super::tokenizer::{Added, Engine, Parts, Tokenizer};
-use super::vocab::{Alphabet, TokenKind, TokenTable, parse_byte_token};
+use super::vocab::{Alphabet, TokenKind, parse_byte_token};
 
-const FILE: &str = "tokenizer.json";
+/// The name in messages.
+pub(super) const FILE: &str = "tokenizer.json";
 
 /// Components that the crate cannot be trusted with or that no language model uses are not in these lists.
 const NORMALIZERS: [&str; 12] = [
-    "Sequence", "Prepend", "Replace", "NFC", "NFD", "NFKC", "NFKD", "Lowercase", "Strip", "StripAccents", "Nmt",
+    "Sequence",
+    "Prepend",
+    "Replace",
+    "NFC",
+    "NFD",
+    "NFKC",
+    "NFKD",
+    "Lowercase",
+    "Strip",
+    "StripAccents",
+    "Nmt",
     "ByteLevel",
 ];
 const PRE_TOKENIZERS: [&str; 9] = [
-    "Sequence", "Split", "ByteLevel", "Digits", "Metaspace", "Whitespace", "WhitespaceSplit", "Punctuation",
+    "Sequence",
+    "Split",
+    "ByteLevel",
+    "Digits",
+    "Metaspace",
+    "Whitespace",
+    "WhitespaceSplit",
+    "Punctuation",
     "UnicodeScripts",
 ];
 
@@ -77,7 +88,7 @@ pub(super) struct ModelEntry {
     #[serde(default)]
     end_of_word_suffix: Option<String>,
     #[serde(default)]
-    fuse_unk: Option<bool>,
+    pub(super) fuse_unk: Option<bool>,
     #[serde(default)]
     pub(super) byte_fallback: Option<bool>,
     #[serde(default)]
@@ -172,6 +183,10 @@ impl TokenizerFile {
             }
         }
         allow_only(file.normalizer.as_ref(), "normalizers", "normalizer", &NORMALIZERS)?;
+        if file.normalizer.as_ref().map_or(1, growth) > MAX_GROWTH {
+            let found = "replacements that make it longer without bound";
+            return Err(TextError::field(FILE, "normalizer", "text of about the same length", found));
+        }
         allow_only(file.pre_tokenizer.as_ref(), "pretokenizers", "pre-tokenizer", &PRE_TOKENIZERS)?;
         Ok(file)
     }
@@ -245,7 +260,7 @@ impl TokenizerFile {
 }
 
 /// Finds a component of a type in a possibly nested description.
-fn find<'v>(value: &'v Value, kind: &str) -> Option<&'v Value> {
+pub(super) fn find<'v>(value: &'v Value, kind: &str) -> Option<&'v Value> {
     if value.get("type").and_then(Value::as_str) == Some(kind) {
         return Some(value);
     }
@@ -254,6 +269,30 @@ fn find<'v>(value: &'v Value, kind: &str) -> Option<&'v Value> {
         .filter_map(|list| value.get(list).and_then(Value::as_array))
         .flatten()
         .find_map(|v| find(v, kind))
+}
+
+/// How many times longer replacements may make a text, in bytes. A space to U+2581 is 3.
+const MAX_GROWTH: usize = 64;
+
+/// How many times longer a normalizer can make a text.
+fn growth(value: &Value) -> usize {
+    let length = |v: Option<&Value>| v.and_then(Value::as_str).map_or(0, str::len);
+    match value.get("type").and_then(Value::as_str) {
+        Some("Sequence") => {
+            let steps = value.get("normalizers").and_then(Value::as_array);
+            steps.into_iter().flatten().map(growth).fold(1, usize::saturating_mul)
+        }
+        Some("Replace") => {
+            let content = length(value.get("content"));
+            match value.pointer("/pattern/String").and_then(Value::as_str).map_or(0, str::len) {
+                // A regular expression may match a single character, or nothing at all.
+                0 => content.saturating_add(1),
+                pattern => content.div_ceil(pattern).max(1),
+            }
+        }
+        Some("Prepend") if length(value.get("prepend")) > MAX_GROWTH => usize::MAX,
+        _ => 1,
+    }
 }
 
 fn allow_only(
@@ -272,226 +311,4 @@ fn allow_only(
         allow_only(Some(v), list, part, allowed)?;
     }
     Ok(())
-}
-
-/// Splits a merge into its halves.
-pub(super) fn split_merge(index: usize, merge: MergeEntry) -> Result<(String, String), TextError> {
-    match merge {
-        MergeEntry::Pair(a, b) => Ok((a, b)),
-        MergeEntry::Text(text) => match text.split_once(' ') {
-            Some((a, b)) if !a.is_empty() && !b.is_empty() && !b.contains(' ') => {
-                Ok((a.to_owned(), b.to_owned()))
-            }
-            _ => Err(TextError::BadMerge {
-                index,
-                merge: clip(&text),
-                reason: "expected two tokens with one space between".to_owned(),
-            }),
-        },
-    }
-}
-
-/// Checks all merges against the vocabulary and builds the crate's BPE. Tokens in `withheld` (control tokens) can
-/// never be the result of merging; merges that touch them are left out.
-pub(super) fn build_bpe(
-    vocab: tokenizers::models::bpe::Vocab,
-    withheld: &HashMap<&str, u32>,
-    merges: impl Iterator<Item = Result<(String, String), TextError>>,
-    options: BpeOptions,
-) -> Result<BPE, TextError> {
-    let mut joined = String::new();
-    let mut checked = Vec::with_capacity(merges.size_hint().0);
-    for (index, merge) in merges.enumerate() {
-        let (a, b) = merge?;
-        joined.clear();
-        joined.push_str(&a);
-        joined.push_str(&b);
-        let mut keep = true;
-        for part in [&a, &b, &joined] {
-            if !vocab.contains_key(part.as_str()) {
-                if !withheld.contains_key(part.as_str()) {
-                    let reason = format!("`{}` is not in the vocabulary", clip(part));
-                    return Err(TextError::BadMerge { index, merge: clip(&format!("{a} {b}")), reason });
-                }
-                keep = false;
-            }
-        }
-        if keep {
-            checked.push((a, b));
-        }
-    }
-    let unknown = options.unknown.filter(|u| vocab.contains_key(u.as_str()));
-    let mut builder = BPE::builder()
-        .vocab_and_merges(vocab, checked)
-        .byte_fallback(options.byte_fallback)
-        .fuse_unk(options.fuse_unknown)
-        .ignore_merges(options.ignore_merges);
-    if let Some(unknown) = unknown {
-        builder = builder.unk_token(unknown);
-    }
-    builder.build().map_err(TextError::engine)
-}
-
-/// Switches of the BPE model.
-#[derive(Default)]
-pub(super) struct BpeOptions {
-    pub(super) unknown: Option<String>,
-    pub(super) fuse_unknown: bool,
-    pub(super) byte_fallback: bool,
-    pub(super) ignore_merges: bool,
-}
-
-impl Tokenizer {
-    /// Reads a `tokenizer.json`. The other files of a model folder, where there are any, say which tokens begin and
-    /// end a text and which end an answer.
-    pub fn from_json(
-        bytes: &[u8],
-        tokenizer_config: Option<&Value>,
-        generation_config: Option<&Value>,
-        config: Option<&Value>,
-    ) -> Result<Self, TextError> {
-        let file = TokenizerFile::parse(bytes)?;
-        let alphabet = file.alphabet();
-        let strip_leading_space = file.strips_leading_space();
-        let mut table = TokenTable::with_capacity(file.model.vocab.0.len() + file.added_tokens.len());
-        for (text, kind) in file.entries()? {
-            table.push(text, kind, alphabet)?;
-        }
-        let names = SpecialIds::from_configs(&file, tokenizer_config, generation_config, config);
-        let normalizer: Option<NormalizerWrapper> = component("normalizer", file.normalizer)?;
-        let pre: Option<PreTokenizerWrapper> = component("pre_tokenizer", file.pre_tokenizer)?;
-        let unknown = file.model.unk_token.clone();
-        let withheld: HashMap<&str, u32> = file
-            .added_tokens
-            .iter()
-            .filter(|a| a.special && Some(a.content.as_str()) != unknown.as_deref())
-            .map(|a| (a.content.as_str(), a.id))
-            .collect();
-        let vocab = file.model.vocab.0.into_iter().filter(|(t, _)| !withheld.contains_key(t.as_str())).collect();
-        let options = BpeOptions {
-            unknown,
-            fuse_unknown: file.model.fuse_unk.unwrap_or(false),
-            byte_fallback: file.model.byte_fallback.unwrap_or(false),
-            ignore_merges: file.model.ignore_merges.unwrap_or(false),
-        };
-        let merges = file.model.merges.into_iter().enumerate().map(|(i, m)| split_merge(i, m));
-        let model = build_bpe(vocab, &withheld, merges, options)?;
-        let added = file.added_tokens.into_iter().map(AddedEntry::into_added).collect();
-        Tokenizer::assemble(Parts {
-            engine: Engine::Bpe { model: Box::new(model), normalizer, pre },
-            table,
-            added,
-            bos: names.bos,
-            eos: names.eos,
-            stops: names.stops,
-            prefix: names.prefix,
-            suffix: names.suffix,
-            strip_leading_space,
-        })
-    }
-}
-
-impl AddedEntry {
-    fn into_added(self) -> Added {
-        let token = AddedToken::from(self.content, self.special)
-            .single_word(self.single_word)
-            .lstrip(self.lstrip)
-            .rstrip(self.rstrip)
-            .normalized(self.normalized);
-        Added { id: self.id, token }
-    }
-}
-
-fn component<T: serde::de::DeserializeOwned>(
-    field: &'static str,
-    value: Option<Value>,
-) -> Result<Option<T>, TextError> {
-    let Some(value) = value.filter(|v| !v.is_null()) else { return Ok(None) };
-    serde_json::from_value(value)
-        .map(Some)
-        .map_err(|e| TextError::field(FILE, field, "a description the tokenizers crate reads", clip(&e.to_string())))
-}
-
-/// The ids with a role.
-#[derive(Default)]
-pub(super) struct SpecialIds {
-    pub(super) bos: Option<u32>,
-    pub(super) eos: Option<u32>,
-    pub(super) stops: Vec<u32>,
-    pub(super) prefix: Vec<u32>,
-    pub(super) suffix: Vec<u32>,
-}
-
-impl SpecialIds {
-    pub(super) fn from_configs(
-        file: &TokenizerFile,
-        tokenizer_config: Option<&Value>,
-        generation_config: Option<&Value>,
-        config: Option<&Value>,
-    ) -> Self {
-        let config_text = config.and_then(|c| c.get("text_config"));
-        let id_of = |text: &str| {
-            let added = file.added_tokens.iter().find(|a| a.content == text).map(|a| a.id);
-            added.or_else(|| file.model.vocab.0.iter().find(|(t, _)| t == text).map(|(_, id)| *id))
-        };
-        // tokenizer_config gives text, the other two give ids.
-        let named = |field: &str| {
-            let value = tokenizer_config?.get(field)?;
-            id_of(value.as_str().or_else(|| value.get("content")?.as_str())?)
-        };
-        let numbered = |field: &str| -> Vec<u32> {
-            [generation_config, config, config_text].into_iter().flatten().flat_map(|c| ids(c.get(field))).collect()
-        };
-        let eos_ids = numbered("eos_token_id");
-        let bos = named("bos_token").or_else(|| numbered("bos_token_id").first().copied());
-        let eos = named("eos_token").or_else(|| eos_ids.first().copied());
-        let (mut prefix, mut suffix) = post_processor_ids(file.post_processor.as_ref());
-        let switch = |field: &str| tokenizer_config.and_then(|c| c.get(field)).and_then(Value::as_bool);
-        match (switch("add_bos_token"), bos) {
-            (Some(true), Some(bos)) if prefix.first() != Some(&bos) => prefix.insert(0, bos),
-            (Some(false), Some(bos)) if prefix.first() == Some(&bos) => {
-                prefix.remove(0);
-            }
-            _ => {}
-        }
-        match (switch("add_eos_token"), eos) {
-            (Some(true), Some(eos)) if suffix.last() != Some(&eos) => suffix.push(eos),
-            (Some(false), Some(eos)) if suffix.last() == Some(&eos) => {
-                suffix.pop();
-            }
-            _ => {}
-        }
-        SpecialIds { bos, eos, stops: eos_ids, prefix, suffix }
-    }
-}
-
-/// One id or a list of ids.
-fn ids(value: Option<&Value>) -> Vec<u32> {
-    let one = |v: &Value| v.as_u64().and_then(|n| u32::try_from(n).ok());
-    match value {
-        Some(Value::Array(list)) => list.iter().filter_map(one).collect(),
-        Some(v) => one(v).into_iter().collect(),
-        None => Vec::new(),
-    }
-}
-
-/// The ids that a post-processor puts before and after a single text.
-fn post_processor_ids(value: Option<&Value>) -> (Vec<u32>, Vec<u32>) {
-    let (mut prefix, mut suffix) = (Vec::new(), Vec::new());
-    let Some(value) = value else { return (prefix, suffix) };
-    if let Some(template) = find(value, "TemplateProcessing") {
-        let mut seen_text = false;
-        for item in template.get("single").and_then(Value::as_array).into_iter().flatten() {
-            if item.get("Sequence").is_some() {
-                seen_text = true;
-            } else if let Some(name) = item.pointer("/SpecialToken/id").and_then(Value::as_str) {
-                let entry = template.get("special_tokens").and_then(|t| t.get(name)).and_then(|t| t.get("ids"));
-                if seen_text { suffix.extend(ids(entry)) } else { prefix.extend(ids(entry)) }
-            }
-        }
-    } else if let Some(roberta) = find(value, "RobertaProcessing").or_else(|| find(value, "BertProcessing")) {
-        prefix.extend(ids(roberta.pointer("/cls/1")));
-        suffix.extend(ids(roberta.pointer("/sep/1")));
-    }
-    (prefix, suffix)
 }

@@ -4,11 +4,13 @@
 //! ([`Tokenizer::from_gguf`]); both give the same ids for the same vocabulary. What a person types never becomes a
 //! control token unless the caller asks for it ([`EncodeOptions::parse_special`]).
 
+mod bpe;
 mod byte_level;
 mod clock;
 mod error;
 mod gguf_bridge;
 mod gguf_export;
+mod json_bridge;
 mod json_file;
 mod pretokenizers;
 mod spm;
@@ -27,3 +29,6 @@ pub use stream::StreamDecoder;
 pub use template::{CHATML, ChatTemplate, Message, RenderOptions, pick_template};
 pub use tokenizer::{EncodeOptions, Tokenizer};
 pub use vocab::TokenKind;
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use minijinja::value::{Kwargs, Rest};
+use minijinja::value::{Kwargs, Rest, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 use serde_json::Value as Json;
 
@@ -69,7 +69,8 @@ fn tojson(value: Value, positional: Rest<Value>, kwargs: Kwargs) -> Result<Value
         },
         None => None,
     };
-    let mut separators = if indent.is_some() { (",".to_owned(), ": ".to_owned()) } else { (", ".to_owned(), ": ".to_owned()) };
+    let mut separators =
+        if indent.is_some() { (",".to_owned(), ": ".to_owned()) } else { (", ".to_owned(), ": ".to_owned()) };
     if let Some(pair) = argument(2, "separators")? {
         let part = |i: usize| pair.get_item_by_index(i).ok().and_then(|v| v.as_str().map(str::to_owned));
         if let (Some(item), Some(key)) = (part(0), part(1)) {
@@ -78,12 +79,36 @@ fn tojson(value: Value, positional: Rest<Value>, kwargs: Kwargs) -> Result<Value
     }
     let sort = argument(3, "sort_keys")?.is_some_and(|v| v.is_true());
     kwargs.assert_all_used()?;
-    let json = serde_json::to_value(&value)
-        .map_err(|e| Error::new(ErrorKind::InvalidOperation, "tojson: not expressible in JSON").with_source(e))?;
+    let json = plain(&value, 0)?;
     let mut out = String::new();
     let style = JsonStyle { ascii, indent, item: separators.0, key: separators.1, sort };
     style.write(&json, 0, &mut out);
     Ok(Value::from(out))
+}
+
+/// Nested values deeper than this are not written: a template can nest without end, our stack cannot.
+const MAX_DEPTH: usize = 100;
+
+/// The value as JSON.
+fn plain(value: &Value, depth: usize) -> Result<Json, Error> {
+    let refuse = |why: &str| Error::new(ErrorKind::InvalidOperation, format!("tojson: {why}"));
+    if depth > MAX_DEPTH {
+        return Err(refuse("nested too deeply"));
+    }
+    Ok(match value.kind() {
+        ValueKind::Seq | ValueKind::Iterable => {
+            Json::Array(value.try_iter()?.map(|v| plain(&v, depth + 1)).collect::<Result<_, _>>()?)
+        }
+        ValueKind::Map => {
+            let mut map = serde_json::Map::new();
+            for key in value.try_iter()? {
+                let item = plain(&value.get_item(&key)?, depth + 1)?;
+                map.insert(key.to_string(), item);
+            }
+            Json::Object(map)
+        }
+        _ => serde_json::to_value(value).map_err(|e| refuse("not expressible in JSON").with_source(e))?,
+    })
 }
 
 struct JsonStyle {
@@ -99,9 +124,12 @@ impl JsonStyle {
         match value {
             Json::Null => out.push_str("null"),
             Json::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
-            Json::Number(n) => {
-                let _ = write!(out, "{n}");
-            }
+            Json::Number(n) => match n.as_f64().filter(|_| n.is_f64()) {
+                Some(x) => out.push_str(&python_float(x)),
+                None => {
+                    let _ = write!(out, "{n}");
+                }
+            },
             Json::String(s) => self.text(s, out),
             Json::Array(list) => self.list('[', ']', list.iter(), depth, out, |v, out| {
                 self.write(v, depth + 1, out);
@@ -180,6 +208,20 @@ impl JsonStyle {
     }
 }
 
+/// A float as Python prints it: the shortest digits that read back the same, an exponent of two digits where the
+/// number is below 1e-4 or from 1e16 on.
+fn python_float(x: f64) -> String {
+    let shortest = format!("{x:e}");
+    let Some((digits, exponent)) = shortest.split_once('e') else { return shortest };
+    match exponent.parse::<i32>() {
+        Ok(e) if !(-4..16).contains(&e) => {
+            let sign = if e < 0 { '-' } else { '+' };
+            format!("{digits}e{sign}{:02}", e.abs())
+        }
+        _ => format!("{x:?}"),
+    }
+}
+
 /// Makes the `{% generation %}` tags, which mark what an assistant wrote for training, do nothing. They become an
 /// `if` that is always true, so that white space round them is treated as the tag's own.
 pub(super) fn without_generation_tags(source: &str) -> String {
@@ -229,7 +271,8 @@ pub(super) fn complete_message(message: &Json) -> Json {
             None => call.get_mut("arguments"),
         };
         if let Some(arguments) = arguments
-            && let Some(Ok(object)) = arguments.as_str().map(serde_json::from_str::<serde_json::Map<String, Json>>)
+            && let Some(Ok(object)) =
+                arguments.as_str().map(serde_json::from_str::<serde_json::Map<String, Json>>)
         {
             *arguments = Json::Object(object);
         }

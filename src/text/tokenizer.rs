@@ -25,9 +25,16 @@ pub struct EncodeOptions {
 /// The part that turns a piece of text without added tokens into ids.
 pub(super) enum Engine {
     /// Rank-ordered BPE of the `tokenizers` crate, behind its normalizer and pre-tokenizer.
-    Bpe { model: Box<BPE>, normalizer: Option<NormalizerWrapper>, pre: Option<PreTokenizerWrapper> },
+    Bpe(Box<BpeEngine>),
     /// Score-ordered merges of SentencePiece.
     Spm(SpmModel),
+}
+
+/// The `tokenizers` crate's parts, as [`Engine::Bpe`] runs them.
+pub(super) struct BpeEngine {
+    pub(super) model: BPE,
+    pub(super) normalizer: Option<NormalizerWrapper>,
+    pub(super) pre: Option<PreTokenizerWrapper>,
 }
 
 /// A token that is matched whole in the text before anything else happens.
@@ -81,7 +88,7 @@ impl Tokenizer {
             }
         }
         let normalizer = match &engine {
-            Engine::Bpe { normalizer, .. } => normalizer.as_ref(),
+            Engine::Bpe(bpe) => bpe.normalizer.as_ref(),
             Engine::Spm(_) => None,
         };
         let size = table.len();
@@ -135,12 +142,12 @@ impl Tokenizer {
             ids.extend_from_slice(&self.prefix);
         }
         match &self.engine {
-            Engine::Bpe { model, normalizer, pre } => {
-                let mut pieces = added.extract_and_normalize(normalizer.as_ref(), text);
-                if let Some(pre) = pre {
+            Engine::Bpe(bpe) => {
+                let mut pieces = added.extract_and_normalize(bpe.normalizer.as_ref(), text);
+                if let Some(pre) = &bpe.pre {
                     pre.pre_tokenize(&mut pieces).map_err(TextError::engine)?;
                 }
-                pieces.tokenize(|piece| model.tokenize(piece.get())).map_err(TextError::engine)?;
+                pieces.tokenize(|piece| bpe.model.tokenize(piece.get())).map_err(TextError::engine)?;
                 for (_, _, tokens) in pieces.get_splits(OffsetReferential::Normalized, OffsetType::None) {
                     ids.extend(tokens.iter().flatten().map(|t| t.id));
                 }
@@ -202,7 +209,7 @@ impl Tokenizer {
     /// The id of a token written as in the vocabulary.
     pub fn token_id(&self, text: &str) -> Option<u32> {
         self.added_all.get_vocab().get(text).copied().or_else(|| match &self.engine {
-            Engine::Bpe { model, .. } => model.token_to_id(text),
+            Engine::Bpe(bpe) => bpe.model.token_to_id(text),
             Engine::Spm(model) => model.id(text),
         })
     }
@@ -261,7 +268,7 @@ impl Tokenizer {
 impl std::fmt::Debug for Tokenizer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let engine = match &self.engine {
-            Engine::Bpe { .. } => "bpe",
+            Engine::Bpe(_) => "bpe",
             Engine::Spm(_) => "spm",
         };
         f.debug_struct("Tokenizer")

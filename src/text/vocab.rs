@@ -198,7 +198,19 @@ pub(super) fn looks_like_control(text: &str) -> bool {
         || wrapped("<｜", "｜>")
         || matches!(
             text,
-            "<s>" | "</s>" | "<start_of_turn>" | "<end_of_turn>" | "<|turn>" | "<turn|>" | "[INST]" | "[/INST]"
-                | "[SYSTEM_PROMPT]" | "[/SYSTEM_PROMPT]" | "<bos>" | "<eos>" | "<pad>" | "<unk>"
+            "<s>"
+                | "</s>"
+                | "<start_of_turn>"
+                | "<end_of_turn>"
+                | "<|turn>"
+                | "<turn|>"
+                | "[INST]"
+                | "[/INST]"
+                | "[SYSTEM_PROMPT]"
+                | "[/SYSTEM_PROMPT]"
+                | "<bos>"
+                | "<eos>"
+                | "<pad>"
+                | "<unk>"
         )
 }

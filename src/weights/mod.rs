@@ -8,6 +8,7 @@
 mod decode;
 mod encode;
 mod error;
+pub mod matrix;
 mod planes;
 mod random;
 mod traits;
@@ -18,6 +19,7 @@ mod golden;
 pub use decode::{DECODED_TYPES, decode_row};
 pub use encode::{ENCODED_TYPES, encode_row};
 pub use error::WeightsError;
+pub use matrix::{LoadError, Matrix};
 pub use planes::{DEVICE_TYPES, GroupCodes, PlaneLayout, supported};
 #[doc(hidden)]
 pub use random::random_blocks;

@@ -1,0 +1,110 @@
+//! What can end a load or an answer.
+
+use crate::format::FormatError;
+use crate::generate::SampleError;
+use crate::gpu::GpuError;
+use crate::model::ModelError;
+use crate::text::TextError;
+use crate::weights::LoadError;
+
+/// Errors of the engine. After [`EngineError::Gpu`] with a lost device the engine is to be opened anew; every other
+/// error leaves it usable.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The device.
+    #[error(transparent)]
+    Gpu(#[from] GpuError),
+    /// The file.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// The architecture.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The weights.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// Tokenizer or template.
+    #[error(transparent)]
+    Text(#[from] TextError),
+    /// Sampling.
+    #[error(transparent)]
+    Sample(#[from] SampleError),
+    /// A prompt that does not fit.
+    #[error("the prompt has {prompt} tokens and {held} are held already; the context holds {context}")]
+    ContextFull {
+        /// Tokens to add.
+        prompt: usize,
+        /// Tokens there.
+        held: usize,
+        /// The limit.
+        context: u32,
+    },
+    /// Nothing to evaluate.
+    #[error("the prompt is empty")]
+    EmptyPrompt,
+    /// An id the model does not have.
+    #[error("token id {id} is outside the vocabulary of {vocab}")]
+    TokenId {
+        /// The id.
+        id: u32,
+        /// Size of the vocabulary.
+        vocab: u32,
+    },
+    /// A computation went wrong.
+    #[error("the model's output is not a number at position {position}: {where_}")]
+    NotANumber {
+        /// Position in the context.
+        position: u32,
+        /// The first layer with a NaN or an infinity, in words.
+        where_: String,
+    },
+    /// Every token was ruled out.
+    #[error("no token is left to choose at position {position}: all logits are minus infinity")]
+    NothingToSample {
+        /// Position in the context.
+        position: u32,
+    },
+    /// The plan does not fit.
+    #[error(
+        "{need} bytes are needed (weights {weights}, KV cache {kv}, scratch {scratch}) and {have} are there; \
+         a smaller --ctx-size or --kv f16 needs less"
+    )]
+    Memory {
+        /// In all.
+        need: u64,
+        /// Weights.
+        weights: u64,
+        /// KV cache at the full context.
+        kv: u64,
+        /// The rest.
+        scratch: u64,
+        /// Free or allowed.
+        have: u64,
+    },
+    /// An option that cannot be.
+    #[error("{what} is {found}; expected {expected}")]
+    Option {
+        /// Which.
+        what: &'static str,
+        /// Its value.
+        found: String,
+        /// What would do.
+        expected: String,
+    },
+    /// The person stopped it.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+impl EngineError {
+    /// True when the device is gone and the engine has to be opened anew.
+    pub fn device_lost(&self) -> bool {
+        matches!(
+            self,
+            Self::Gpu(GpuError::Lost(_)) | Self::Load(LoadError::Gpu(GpuError::Lost(_)))
+        )
+    }
+}
+
+/// Shorthand for this room.
+pub type Result<T> = std::result::Result<T, EngineError>;

@@ -1,0 +1,22 @@
+//! The engine: a model on a device ([`Engine`]), sequences on it ([`Session`]), and the decode loop.
+
+mod answer;
+mod complete;
+mod error;
+mod graph;
+mod load;
+mod logits;
+mod plan;
+mod prompt;
+mod scratch;
+mod session;
+mod weights;
+
+pub use answer::{Answer, AnswerOptions, Finish};
+pub use complete::{TextAnswer, TextOptions};
+pub use error::EngineError;
+pub use logits::Scorer;
+pub use load::{Engine, LoadOptions, Progress, sampling, text};
+pub use plan::{MemoryPlan, free_host_memory};
+pub use prompt::chat_ids;
+pub use session::{Cancel, Session};

@@ -1,0 +1,97 @@
+//! The self test of the kernels: every variant on small random shapes against its f64 twin ([`super::reference`]).
+//!
+//! `golay doctor`, the first load on a new adapter, `cargo test` and the browser page all run this list. Outputs are
+//! filled with NaN before a run and followed by guard words; inputs are followed by NaN, so that a read or a write
+//! past an end shows. Same list, same numbers, on every machine.
+
+mod bench;
+mod case_attention;
+mod case_matmul;
+mod case_select;
+mod case_simple;
+mod list;
+
+pub use list::cases;
+
+use super::Tuning;
+use crate::gpu::error::Result;
+use crate::gpu::{Gpu, KernelKey, Kernels};
+use bench::Bench;
+
+/// How much to test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// What the present tuning uses, one or two shapes each: seconds.
+    Quick,
+    /// Every variant that the adapter can run: a minute or two on a software adapter.
+    Full,
+}
+
+/// One test.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Everything about it in one line.
+    pub name: String,
+    /// Kernel family: `gemv`, `gemm`, `embed`, `norm`, `attention`, `select`.
+    pub family: &'static str,
+    /// The kernel variant: format, geometry, switches.
+    pub variant: String,
+    /// The geometry it runs with.
+    pub tuning: Tuning,
+    work: Work,
+    seed: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Work {
+    Matmul(case_matmul::Spec),
+    Attention(case_attention::Spec),
+    Simple(case_simple::Spec),
+    Select(case_select::Spec),
+}
+
+/// What a case found.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The largest error, as a fraction of the size of the terms that were summed; infinite for a value that is not
+    /// a number, was not written, or lies where nothing may be written.
+    pub max_rel_err: f64,
+    /// The largest error allowed.
+    pub tolerance: f64,
+    /// Within tolerance, and nothing else touched.
+    pub passed: bool,
+    /// Time of the dispatches and the read-back, milliseconds.
+    pub millis: f64,
+    /// Where the largest error lies, or what was touched.
+    pub detail: String,
+}
+
+/// Runs one case.
+///
+/// # Errors
+/// Errors of the device or of a shader; a wrong result is an [`Outcome`], not an error.
+pub async fn run(gpu: &Gpu, kernels: &Kernels, case: &Case) -> Result<Outcome> {
+    let mut bench = Bench::new(gpu, kernels, &case.tuning, case.seed, false);
+    dispatch(&mut bench, case).await?;
+    gpu.check()?;
+    Ok(bench.outcome())
+}
+
+/// The kernels that a case needs, so that they can be compiled together beforehand.
+///
+/// # Errors
+/// Errors of the device.
+pub async fn keys(gpu: &Gpu, kernels: &Kernels, case: &Case) -> Result<Vec<KernelKey>> {
+    let mut bench = Bench::new(gpu, kernels, &case.tuning, case.seed, true);
+    dispatch(&mut bench, case).await?;
+    Ok(bench.keys)
+}
+
+async fn dispatch(bench: &mut Bench<'_>, case: &Case) -> Result<()> {
+    match &case.work {
+        Work::Matmul(s) => case_matmul::run(bench, s).await,
+        Work::Attention(s) => case_attention::run(bench, s).await,
+        Work::Simple(s) => case_simple::run(bench, s).await,
+        Work::Select(s) => case_select::run(bench, s).await,
+    }
+}
