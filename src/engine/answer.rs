@@ -3,11 +3,11 @@
 use super::error::{EngineError, Result};
 use super::graph::{self, Width};
 use super::scratch::ADJUST_CAPACITY;
-use super::session::{Cancel, IN_FLIGHT, STATE, Session, floats};
-use crate::generate::{Breakers, Candidates, Sampler, SamplerParams};
+use super::session::{Cancel, IN_FLIGHT, Session, floats};
+use crate::generate::{Breakers, Candidates, SampleError, Sampler, SamplerParams};
 use crate::gpu::{Recording, Uniforms, readback};
 use crate::kernels::select::{self, Chain};
-use crate::kernels::{Recorder, attention};
+use crate::kernels::{Recorder, attention, state};
 use std::ops::ControlFlow;
 use web_time::Instant;
 
@@ -27,6 +27,9 @@ pub struct AnswerOptions {
     /// Texts that a DRY repeat does not cross, as the tokenizer knows them.
     pub breakers: Breakers,
 }
+
+/// Positions made ready before an answer begins.
+const ROOM: usize = 512;
 
 /// Why an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,6 +149,9 @@ impl Session {
         // The last id is computed again at least: its logits are what is wanted.
         let reused = same.min(prompt.len() - 1);
         self.truncate(reused);
+        let max = options.max_tokens.unwrap_or(usize::MAX);
+        // Room for the answer, or for a good part of one without a limit, so that the loop itself allocates nothing.
+        self.reserve((prompt.len().min(context) + max.min(ROOM)).min(context)).await?;
         let mut answer = Answer {
             finish: Finish::Length,
             ids: Vec::new(),
@@ -175,7 +181,6 @@ impl Session {
         for id in prompt {
             sampler.accept(*id);
         }
-        let max = options.max_tokens.unwrap_or(usize::MAX);
         if max == 0 {
             return Ok(answer);
         }
@@ -202,9 +207,8 @@ impl Session {
             answer.finish = end;
             break;
         }
-        if let Some(first) = first {
+        if first.is_some() {
             answer.decode_s = start.elapsed().as_secs_f64() - answer.ttft_s;
-            let _: Instant = first;
         }
         Ok(answer)
     }
@@ -251,7 +255,6 @@ impl Session {
                         }
                         // Buffers change hands only while nothing is under way.
                         self.reserve(ahead).await?;
-                        self.write_state(self.tokens.len() as u32 - 1, 1);
                     }
                 }
                 if matches!(mode, Mode::Adjusted) {
@@ -341,10 +344,10 @@ impl Session {
         let logits = self.logits_slot.wait(&gpu, floats).await?;
         let id = match sampler.sample(Candidates::Full(&logits), position) {
             Ok(id) => id,
-            Err(crate::generate::SampleError::Nan { .. }) => {
-                return Err(self.explain(STATE.flag_nan, position).await);
+            Err(SampleError::Nan { .. } | SampleError::Infinite { .. }) => {
+                return Err(self.explain(state::FLAG_NAN, position).await);
             }
-            Err(crate::generate::SampleError::Empty) => {
+            Err(SampleError::Empty) => {
                 return Err(EngineError::NothingToSample { position });
             }
             Err(e) => return Err(e.into()),
@@ -422,7 +425,7 @@ impl Session {
 
     /// Turns the device's flag into an error; for a NaN the step is run again with a probe behind every block.
     async fn explain(&mut self, flag: u32, position: u32) -> EngineError {
-        if flag == STATE.flag_empty {
+        if flag == state::FLAG_EMPTY {
             return EngineError::NothingToSample { position };
         }
         let where_ = match self.find_nan(position).await {

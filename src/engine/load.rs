@@ -1,5 +1,6 @@
 //! Opening a model on a device.
 
+use super::adapter_notes;
 use super::error::{EngineError, Result};
 use super::plan::{MemoryPlan, free_host_memory};
 use super::weights::Weights;
@@ -25,6 +26,8 @@ pub struct LoadOptions {
     pub kv: Option<KvType>,
     /// Geometry; `None` for the adapter's default.
     pub tuning: Option<Tuning>,
+    /// Check the kernels when this adapter and driver are new, remember the result, and keep compiled pipelines.
+    pub check_adapter: bool,
     /// Bytes the plan may take; `None` for what is free, where that can be told.
     pub memory_limit: Option<u64>,
 }
@@ -38,6 +41,8 @@ pub enum Progress {
     Plan(MemoryPlan),
     /// Blocks loaded, blocks.
     Weights(usize, usize),
+    /// Self tests run on an adapter that is new here, self tests.
+    Check(usize, usize),
     /// Kernels compiled, kernels.
     Kernels(usize, usize),
 }
@@ -96,7 +101,8 @@ impl Engine {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Arc<Self>> {
         progress(Progress::Device(gpu.info.clone()));
-        let tuning = options.tuning.clone().unwrap_or_else(|| Tuning::for_caps(&gpu.caps));
+        let wanted = options.tuning.clone().unwrap_or_else(|| Tuning::for_caps(&gpu.caps));
+        let (kernels, tuning) = adapter_notes::kernels(&gpu, wanted, options.check_adapter, progress).await?;
         let tensors = file.tensors();
         let plan = MemoryPlan::new(&spec, tensors, &tuning, &gpu.caps, options.context, options.kv)?;
         progress(Progress::Plan(plan));
@@ -123,7 +129,7 @@ impl Engine {
             template,
             sampling,
             tuning,
-            kernels: Kernels::default(),
+            kernels,
             file_bytes: tensors.file_bytes(),
             weights,
             submit_budget: AtomicU64::new(start),

@@ -1,5 +1,6 @@
 //! The engine: a model on a device ([`Engine`]), sequences on it ([`Session`]), and the decode loop.
 
+mod adapter_notes;
 mod answer;
 mod complete;
 mod error;
@@ -7,16 +8,19 @@ mod graph;
 mod load;
 mod logits;
 mod plan;
+mod profile;
 mod prompt;
 mod scratch;
 mod session;
 mod weights;
 
+pub use adapter_notes::cache_folder;
 pub use answer::{Answer, AnswerOptions, Finish};
 pub use complete::{TextAnswer, TextOptions};
 pub use error::EngineError;
 pub use logits::Scorer;
 pub use load::{Engine, LoadOptions, Progress, sampling, text};
 pub use plan::{MemoryPlan, free_host_memory};
+pub use profile::Profile;
 pub use prompt::chat_ids;
 pub use session::{Cancel, Session};

@@ -5,9 +5,9 @@ use super::graph::{self, Parts, Width};
 use super::load::Engine;
 use super::plan::FIRST_CAPACITY;
 use super::scratch::Scratch;
-use crate::gpu::readback::{self, Slot};
-use crate::gpu::{Buffer, Recording, STORAGE, Uniforms, preprocess};
-use crate::kernels::Recorder;
+use crate::gpu::readback::Slot;
+use crate::gpu::{Buffer, Recording, STORAGE, Uniforms};
+use crate::kernels::{Recorder, state};
 use crate::kv::KvCache;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,32 +33,6 @@ impl Cancel {
         self.0.load(Ordering::Relaxed)
     }
 }
-
-/// Word offsets of the state buffer, read from the shader that defines them.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct StateWords {
-    pub pos: usize,
-    pub tokens: usize,
-    pub step: usize,
-    pub seed: [usize; 2],
-    pub all: usize,
-    pub flag_nan: u32,
-    pub flag_empty: u32,
-}
-
-/// The shader's words.
-pub(crate) const STATE: StateWords = {
-    use preprocess::constant as get;
-    StateWords {
-        pos: get("state", "S_POS") as usize,
-        tokens: get("state", "S_TOKENS") as usize,
-        step: get("state", "S_STEP") as usize,
-        seed: [get("state", "S_SEED_LO") as usize, get("state", "S_SEED_HI") as usize],
-        all: get("state", "S_WORDS") as usize,
-        flag_nan: get("state", "FLAG_NAN"),
-        flag_empty: get("state", "FLAG_EMPTY"),
-    }
-};
 
 /// Steps recorded over the present buffers.
 #[derive(Debug, Default)]
@@ -131,6 +105,7 @@ impl Session {
             logits_slot: Slot::new(gpu, u64::from(spec.vocab) * 4),
         };
         session.record(&|_, _| {}).await?;
+        engine.kernels.save();
         Ok(session)
     }
 
@@ -219,17 +194,13 @@ impl Session {
 
     /// Writes the step state: the next chunk starts at `pos` and has `tokens` tokens.
     pub(crate) fn write_state(&self, pos: u32, tokens: u32) {
-        let w = STATE;
-        let mut state = vec![0u32; w.all];
-        let seed = [self.seed as u32, (self.seed >> 32) as u32];
-        let pairs =
-            [(w.pos, pos), (w.tokens, tokens), (w.step, self.step), (w.seed[0], seed[0]), (w.seed[1], seed[1])];
-        for (at, v) in pairs {
-            if let Some(slot) = state.get_mut(at) {
-                *slot = v;
-            }
-        }
-        self.engine.gpu.queue.write_buffer(&self.scratch.state, 0, bytemuck::cast_slice(&state));
+        let mut words = [0u32; state::WORDS];
+        words[state::POS] = pos;
+        words[state::TOKENS] = tokens;
+        words[state::STEP] = self.step;
+        words[state::SEED_LO] = self.seed as u32;
+        words[state::SEED_HI] = (self.seed >> 32) as u32;
+        self.engine.gpu.queue.write_buffer(&self.scratch.state, 0, bytemuck::cast_slice(&words));
     }
 
     pub(crate) fn check_ids(&self, ids: &[u32]) -> Result<()> {
@@ -327,17 +298,6 @@ impl Session {
                 Ok(())
             }
         }
-    }
-
-    /// Logits of the last prefilled token, f32 `[vocab]`.
-    ///
-    /// # Errors
-    /// The device's error.
-    pub(crate) async fn read_logits(&mut self) -> Result<Vec<f32>> {
-        let engine = self.engine.clone();
-        let bytes =
-            readback::read(&engine.gpu, &self.scratch.logits, 0, u64::from(engine.spec.vocab) * 4).await?;
-        Ok(floats(&bytes))
     }
 }
 

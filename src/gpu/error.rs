@@ -61,6 +61,24 @@ pub enum GpuError {
         /// What is wrong.
         what: String,
     },
+    /// A variant that took the process down the last time it was tried.
+    #[error("{what} ended the process when it was tried last; remove {file} to try again")]
+    Suspect {
+        /// The variant.
+        what: String,
+        /// The marker file.
+        file: String,
+    },
+    /// No variant of a kernel gives the right numbers.
+    #[error("no variant of the {family} kernels agrees with its reference on {adapter}: {detail}")]
+    Disagrees {
+        /// Kernel family.
+        family: String,
+        /// Adapter.
+        adapter: String,
+        /// The last failure.
+        detail: String,
+    },
     /// A kernel was given the wrong buffers or parameters; a fault of golay's own.
     #[error("kernel {kernel}: {what}")]
     Binding {

@@ -6,10 +6,12 @@ pub mod adapter;
 pub mod caps;
 pub mod device;
 pub mod error;
+pub mod guard;
 pub mod pipeline;
 pub mod preprocess;
 pub mod readback;
 pub mod record;
+pub mod timing;
 
 pub use caps::{Caps, CapsRequest};
 pub use device::{Buffer, Gpu, STORAGE};

@@ -2,6 +2,7 @@
 
 use super::device::{Counters, Gpu};
 use super::error::{GpuError, Result};
+use super::guard::Guard;
 use super::preprocess::{self, Access, Defines, Reflection};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -85,9 +86,62 @@ impl Kernel {
 #[derive(Debug, Default)]
 pub struct Kernels {
     made: Mutex<HashMap<KernelKey, Arc<Kernel>>>,
+    guard: Guard,
+    cache: Option<DiskCache>,
 }
 
+/// The driver's compiled pipelines, kept between runs.
+#[derive(Debug)]
+struct DiskCache {
+    cache: wgpu::PipelineCache,
+    path: std::path::PathBuf,
+    /// Bytes read at the start.
+    had: usize,
+}
+
+/// A driver whose cache stays below this keeps nothing in it (lavapipe's is 96 bytes, all header): not worth a file.
+const WORTH_KEEPING: usize = 4096;
+
 impl Kernels {
+    /// Kernels whose compilation is guarded by a crash marker in `folder`, and cached there where the driver gains from
+    /// it. `name` tells adapters and drivers apart.
+    pub fn in_folder(gpu: &Gpu, folder: &std::path::Path, name: &str) -> Self {
+        #[cfg(target_arch = "wasm32")]
+        let guard = Guard::default();
+        #[cfg(not(target_arch = "wasm32"))]
+        let guard = Guard::open(folder.join(format!("{name}.compiling")));
+        let cache = gpu.caps.pipeline_cache.then(|| {
+            let path = folder.join(format!("{name}.pipelines"));
+            let data = std::fs::read(&path).ok();
+            let had = data.as_ref().map_or(0, Vec::len);
+            let desc = wgpu::PipelineCacheDescriptor { label: Some("golay"), data: data.as_deref(), fallback: true };
+            // SAFETY: the bytes come from `get_data` of a cache of the same adapter and driver, whose names are part
+            // of the file's, in a folder that is the user's own; wgpu checks their header and starts empty on a
+            // mismatch.
+            let cache = unsafe { gpu.device.create_pipeline_cache(&desc) };
+            DiskCache { cache, path, had }
+        });
+        Self { made: Mutex::default(), guard, cache }
+    }
+
+    /// The crash marker.
+    pub fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
+    /// Writes the driver's compiled pipelines to disk, when there is something in them.
+    pub fn save(&self) {
+        let Some(c) = &self.cache else { return };
+        let data = c.cache.get_data().unwrap_or_default();
+        if data.len() <= WORTH_KEEPING || data.len() == c.had {
+            return;
+        }
+        let part = c.path.with_extension("part");
+        if let Err(e) = std::fs::write(&part, &data).and_then(|()| std::fs::rename(&part, &c.path)) {
+            log::debug!("{}: {e}", c.path.display());
+        }
+    }
+
     /// The kernel for a key, compiled now if it is not there yet.
     ///
     /// # Errors
@@ -96,7 +150,8 @@ impl Kernels {
         if let Some(k) = self.made.lock().unwrap_or_else(PoisonError::into_inner).get(key) {
             return Ok(k.clone());
         }
-        let made = Arc::new(compile(gpu, key)?);
+        let pipelines = self.cache.as_ref().map(|c| &c.cache);
+        let made = Arc::new(self.guard.attempt(&key.to_string(), || compile(gpu, key, pipelines))?);
         let mut map = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(map.entry(key.clone()).or_insert(made).clone())
     }
@@ -150,7 +205,7 @@ impl Kernels {
     }
 }
 
-fn compile(gpu: &Gpu, key: &KernelKey) -> Result<Kernel> {
+fn compile(gpu: &Gpu, key: &KernelKey, pipelines: Option<&wgpu::PipelineCache>) -> Result<Kernel> {
     let built = preprocess::build(&key.shader, &key.defines)?;
     let label = key.to_string();
     let desc = wgpu::ShaderModuleDescriptor {
@@ -202,7 +257,7 @@ fn compile(gpu: &Gpu, key: &KernelKey) -> Result<Kernel> {
             // Our kernels write workgroup memory before they read it.
             zero_initialize_workgroup_memory: false,
         },
-        cache: None,
+        cache: pipelines,
     });
     Counters::add(&gpu.counters.pipelines, 1);
     Ok(Kernel { key: key.clone(), reflection: built.reflection, pipeline, layout })

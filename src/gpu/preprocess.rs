@@ -22,6 +22,11 @@ pub fn source(name: &str) -> Option<&'static str> {
     SOURCES.iter().find(|s| s.0 == name).map(|s| s.1)
 }
 
+/// Every shader file: stem and text.
+pub fn all_sources() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SOURCES.iter().copied()
+}
+
 /// The value of `const NAME: u32` in `shaders/<shader>.wgsl` or `shaders/lib/<shader>.wgsl`, for Rust `const` items that
 /// must equal it: a name that is not there fails the build.
 pub const fn constant(shader: &str, name: &str) -> u32 {

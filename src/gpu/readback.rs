@@ -70,19 +70,26 @@ impl Slot {
     pub async fn wait<R>(&mut self, gpu: &Gpu, f: impl FnOnce(&[u8]) -> R) -> Result<R> {
         let pending = Mapped { gpu, state: self.state.clone(), submission: self.submission.take() };
         if let Err(why) = pending.await {
-            gpu.check()?;
-            return Err(GpuError::Device(format!("read-back failed: {why}")));
+            return Err(failure(gpu, &why));
         }
-        let out = {
-            let view = self
-                .buffer
-                .get_mapped_range(..)
-                .map_err(|e| GpuError::Device(format!("read-back failed: {e}")))?;
-            f(&view)
+        let out = match self.buffer.get_mapped_range(..) {
+            Ok(view) => f(&view),
+            Err(e) => return Err(failure(gpu, &e.to_string())),
         };
         self.buffer.unmap();
         gpu.check()?;
         Ok(out)
+    }
+}
+
+/// The error behind a failed read-back. A device that is being destroyed reports its loss only when it is polled.
+fn failure(gpu: &Gpu, why: &str) -> GpuError {
+    if let Err(e) = gpu.device.poll(wgpu::PollType::Poll) {
+        log::debug!("poll: {e}");
+    }
+    match gpu.check() {
+        Err(e) => e,
+        Ok(()) => GpuError::Device(format!("read-back failed: {why}")),
     }
 }
 

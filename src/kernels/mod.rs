@@ -5,6 +5,7 @@
 //! knows no model.
 
 pub mod attention;
+pub mod choose;
 pub mod matmul;
 pub mod permutations;
 pub mod reference;

@@ -1,9 +1,10 @@
 //! Geometry: how the work of a kernel is cut into workgroups on one kind of adapter.
 
 use crate::gpu::Caps;
+use serde::{Deserialize, Serialize};
 
 /// Geometry of `gemv.wgsl`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gemv {
     /// Invocations in a workgroup.
     pub wg: u32,
@@ -16,7 +17,7 @@ pub struct Gemv {
 }
 
 /// Which matrix product serves prefill.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Gemm {
     /// `gemm_reg.wgsl`: `wg` invocations of 4 rows x `cols` tokens each, no workgroup memory.
     Reg {
@@ -30,7 +31,7 @@ pub enum Gemm {
 }
 
 /// All geometry of one adapter.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tuning {
     /// For products with one token.
     pub gemv: Gemv,

@@ -29,7 +29,7 @@ impl Naming {
     }
 
     /// The name of a tensor outside the blocks.
-    fn top(self, role: Role) -> String {
+    pub(super) fn top(self, role: Role) -> String {
         match (self, role) {
             (Self::Hf(p), Role::Embedding) => format!("{p}embed_tokens.weight"),
             (Self::Hf(p), Role::FinalNorm) => format!("{p}norm.weight"),
@@ -42,7 +42,7 @@ impl Naming {
     }
 
     /// The name of a tensor of block `n`, without `.weight` or `.bias`.
-    fn block(self, n: u32, role: Role, gemma: bool) -> String {
+    pub(super) fn block(self, n: u32, role: Role, gemma: bool) -> String {
         let short = match (self, role) {
             (Self::Hf(_), Role::AttnNorm) => "input_layernorm",
             (Self::Hf(_), Role::Q) => "self_attn.q_proj",
@@ -85,8 +85,9 @@ impl Naming {
     }
 }
 
+/// What a tensor is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+pub(super) enum Role {
     Embedding,
     FinalNorm,
     Head,

@@ -132,6 +132,15 @@ impl Family {
         matches!(self, Self::Llama | Self::Mistral | Self::SmolLm3)
     }
 
+    /// Every how many layers one sees everything in a GGUF that does not say; 0 for none.
+    pub(super) fn window_step(self) -> u32 {
+        match self {
+            Self::Gemma2 => 2,
+            Self::Gemma3 => 6,
+            _ => 0,
+        }
+    }
+
     /// Norms of q and k per head.
     pub fn has_qk_norm(self) -> bool {
         matches!(self, Self::Qwen3 | Self::Gemma3)

@@ -1,6 +1,8 @@
 //! Why a file is not a model golay can run.
 
 use crate::format::FormatError;
+use crate::text::TextError;
+use crate::weights::WeightsError;
 
 /// Errors of the `model` room.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +56,17 @@ pub enum ModelError {
         /// Shape that the configuration implies.
         expected: Vec<u64>,
     },
+    /// A tensor cannot be converted.
+    #[error("tensor {tensor}: {source}")]
+    Convert {
+        /// Tensor name.
+        tensor: String,
+        /// Why.
+        source: WeightsError,
+    },
+    /// A tokenizer cannot be converted.
+    #[error(transparent)]
+    Text(#[from] TextError),
 }
 
 /// Shorthand for this room.

@@ -101,35 +101,17 @@ pub fn read(meta: &Metadata, tensors: &TensorSet) -> Result<Config> {
         }
     };
     let window = k.u32("attention.sliding_window")?.unwrap_or(0);
-    let pattern = match family {
-        Family::Gemma2 => 2,
-        Family::Gemma3 => 6,
-        _ => 1,
-    };
-    let windows: Vec<u32> = match k.per_layer("attention.sliding_window_pattern", layers) {
+    let windows: Vec<u32> = match k.per_layer("attention.sliding_window_pattern", layers)? {
         // A scalar is the step of the pattern, an array says for each layer whether it slides.
-        Ok(Some(list)) if is_array(meta, &k.key("attention.sliding_window_pattern")) => {
+        Some(list) if is_array(meta, &k.key("attention.sliding_window_pattern")) => {
             list.iter().map(|&on| if on != 0 { window } else { 0 }).collect()
         }
-        Ok(Some(list)) => {
-            let step = list.first().copied().unwrap_or(1).max(1);
-            (0..layers).map(|i| if (i + 1) % step == 0 && step > 1 { 0 } else { window }).collect()
-        }
-        Ok(None) => {
-            (0..layers).map(|i| if pattern > 1 && (i + 1) % pattern == 0 { 0 } else { window }).collect()
-        }
-        Err(e) => return Err(e),
+        Some(list) => stepped(list.first().copied().unwrap_or(0), window, layers),
+        None => stepped(family.window_step(), window, layers),
     };
     let (rope, rope_local) = ropes(&k, family, head_dim, context, tensors)?;
-    let no_rope: Vec<bool> = match family {
-        Family::SmolLm3 => (0..layers).map(|i| (i + 1) % 4 == 0).collect(),
-        _ => vec![false; layers as usize],
-    };
-    let default_scale = match (family, layers) {
-        // The 27B models scale by hidden / heads, which GGUF leaves to the reader.
-        (Family::Gemma2, 46) | (Family::Gemma3, 62) => (f64::from(hidden) / f64::from(heads)).powf(-0.5),
-        _ => f64::from(head_dim).powf(-0.5),
-    };
+    let no_rope = default_no_rope(family, layers);
+    let default_scale = default_scale(family, layers, hidden, heads, head_dim);
     let gemma2 = family == Family::Gemma2;
     let ffn = k.per_layer("feed_forward_length", layers)?;
     Ok(Config {
@@ -155,6 +137,25 @@ pub fn read(meta: &Metadata, tensors: &TensorSet) -> Result<Config> {
         tied: None,
         arch,
     })
+}
+
+/// Windows of layers of which every `step`th sees everything; 0 when none does.
+pub(super) fn stepped(step: u32, window: u32, layers: u32) -> Vec<u32> {
+    (1..=layers).map(|i| if step > 0 && i % step == 0 { 0 } else { window }).collect()
+}
+
+/// The factor on attention scores that GGUF leaves to the reader.
+pub(super) fn default_scale(family: Family, layers: u32, hidden: u32, heads: u32, head_dim: u32) -> f64 {
+    match (family, layers) {
+        // The 27B models scale by hidden / heads.
+        (Family::Gemma2, 46) | (Family::Gemma3, 62) => (f64::from(hidden) / f64::from(heads)).powf(-0.5),
+        _ => f64::from(head_dim).powf(-0.5),
+    }
+}
+
+/// The layers without rotation that GGUF leaves to the reader.
+pub(super) fn default_no_rope(family: Family, layers: u32) -> Vec<bool> {
+    (1..=layers).map(|i| family == Family::SmolLm3 && i % 4 == 0).collect()
 }
 
 fn is_array(meta: &Metadata, key: &str) -> bool {

@@ -4,6 +4,7 @@
 
 mod build;
 mod config;
+mod convert;
 mod error;
 mod gguf;
 mod hf;
@@ -12,6 +13,9 @@ mod spec;
 
 pub use build::Naming;
 pub use config::{Config, Family, RopeConfig, Scaling};
+pub use convert::{ConvertOptions, hf_to_gguf};
+#[cfg(not(target_arch = "wasm32"))]
+pub use convert::hf_to_gguf_file;
 pub use error::{ModelError, SUPPORTED};
 pub use spec::{LayerSpec, MatrixSlot, ModelSpec, Piece, RopeSpec, VectorSlot};
 

@@ -18,6 +18,8 @@ use super::template_fns::{self, Raised};
 pub(super) const FUEL: u64 = 1_000_000;
 /// Bytes that a template may write.
 const MAX_OUTPUT: usize = 4 << 20;
+#[cfg(not(target_arch = "wasm32"))]
+const STACK: usize = 512 << 20;
 
 /// The template for models that bring none: ChatML.
 pub const CHATML: &str = "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' }}\
@@ -135,16 +137,43 @@ impl ChatTemplate {
         for (key, value) in &options.extra {
             context.insert(key.clone(), value.clone());
         }
+        on_a_deep_stack(|| self.run(&context, options))
+    }
+
+    fn run(&self, context: &Map<String, Value>, options: &RenderOptions) -> Result<String, TextError> {
         let environment = environment(options.clock.clone());
         let template = environment.template_from_str(&self.source).map_err(|e| explain(&e))?;
         let mut out = Limited { bytes: Vec::new(), full: false };
-        let result = template.render_captured_to(&context, &mut out).map(|_| ());
+        let result = template.render_captured_to(context, &mut out).map(|_| ());
         if out.full {
             return Err(TextError::TemplateOutput(MAX_OUTPUT));
         }
         result.map_err(|e| explain(&e))?;
         String::from_utf8(out.bytes).map_err(|e| TextError::Template(e.to_string()))
     }
+}
+
+/// Runs a rendering with room for the deepest nesting that the fuel can build: a value a few 100,000 lists deep is
+/// dropped recursively, which an ordinary stack does not survive. The pages are only touched when they are needed.
+fn on_a_deep_stack(f: impl FnOnce() -> Result<String, TextError> + Send) -> Result<String, TextError> {
+    #[cfg(not(target_arch = "wasm32"))]
+    {
+        let mut f = Some(f);
+        let done = std::thread::scope(|scope| {
+            let f = &mut f;
+            let run = move || f.take().map(|f| f());
+            let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run);
+            thread.ok().and_then(|t| t.join().ok().flatten())
+        });
+        match (done, f) {
+            (Some(out), _) => out,
+            // No thread could be had.
+            (None, Some(f)) => f(),
+            (None, None) => Err(TextError::Template("the template engine panicked".into())),
+        }
+    }
+    #[cfg(target_arch = "wasm32")]
+    f()
 }
 
 /// Chooses among the templates of a `chat_template` field: a string, or a list of named ones of which `tool_use` is

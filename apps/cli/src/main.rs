@@ -1,1 +1,52 @@
-fn main() {}
+//! `golay`: run language models on any GPU, from the command line.
+//!
+//! Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted twice.
+
+mod args;
+mod cache;
+mod cmd;
+mod error;
+mod hub;
+mod input;
+mod interrupt;
+mod open;
+mod output;
+mod sampler_args;
+
+use args::{Cli, Command, EvalCommand, BenchCommand};
+use clap::{CommandFactory, Parser};
+use error::Result;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    output::start(cli.verbose, cli.quiet);
+    interrupt::install();
+    error::exit(run(cli))
+}
+
+fn run(cli: Cli) -> Result<()> {
+    if cli.list_devices {
+        return cmd::devices::run(&args::DevicesArgs { json: false });
+    }
+    match cli.command {
+        None => {
+            output::note(&Cli::command().render_help().to_string());
+            Err(error::CliError::usage("a command is missing"))
+        }
+        Some(Command::Chat(a)) => cmd::chat::run(&a),
+        Some(Command::Run(a)) => cmd::run::run(&a),
+        Some(Command::Logits(a)) => cmd::logits::run(&a),
+        Some(Command::Tokenize(a)) => cmd::tokenize::run(&a),
+        Some(Command::Detokenize(a)) => cmd::detokenize::run(&a),
+        Some(Command::Template(a)) => cmd::template::run(&a),
+        Some(Command::Eval { command: EvalCommand::Ppl(a) }) => cmd::eval::run(&a),
+        Some(Command::Inspect(a)) => cmd::inspect::run(&a),
+        Some(Command::Pull(a)) => cmd::pull::run(&a),
+        Some(Command::List(a)) => cmd::list::list(&a),
+        Some(Command::Rm(a)) => cmd::list::rm(&a),
+        Some(Command::Doctor(a)) => cmd::doctor::run(&a),
+        Some(Command::Bench { command: BenchCommand::Model(a) }) => cmd::bench::run(&a),
+        Some(Command::Devices(a)) => cmd::devices::run(&a),
+    }
+}

@@ -35,7 +35,7 @@ fn check_good(g: &Gguf) {
         let t = g.tensors.get(name).unwrap();
         assert_eq!((t.shard, g.tensors.data(t)), (shard, &[byte; 8][..]));
     }
-    assert_eq!(g.tensors.file_bytes(), good().iter().map(|p| p.len() as u64).sum());
+    assert_eq!(g.tensors.file_bytes(), good().iter().map(|p| p.len() as u64).sum::<u64>());
     assert_eq!(g.tensors.files().count(), 3);
 }
 

@@ -22,7 +22,7 @@ fn data_streams_in_pieces() {
     let data: Vec<u8> = (0..200).collect();
     let mut w = GgufWriter::new(Metadata::new()).unwrap();
     w.add_tensor("none", TensorType::F32, &[0, 4]).unwrap();
-    w.add_tensor("a", TensorType::U8.gguf_id().map_or(TensorType::I8, |_| TensorType::U8), &[100]).unwrap();
+    w.add_tensor("a", TensorType::I8, &[100]).unwrap();
     w.add_tensor("b", TensorType::I16, &[5, 10]).unwrap();
     w.add_tensor("end", TensorType::F32, &[0]).unwrap();
     let mut body = w.start(Vec::new()).unwrap();

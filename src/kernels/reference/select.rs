@@ -32,7 +32,7 @@ pub struct Adjustment {
     /// Added before the penalties (logit bias).
     pub bias: f32,
     /// Added after them (DRY).
-    pub after: f32,
+    pub delta: f32,
 }
 
 /// Applies bias, penalties (repeat, frequency, presence) and what comes after them.
@@ -46,7 +46,7 @@ pub fn adjust(logits: &[f32], list: &[Adjustment], penalties: [f32; 3]) -> Vec<f
             *l = if *l > 0.0 { *l / repeat } else { *l * repeat };
             *l -= f64::from(e.count) * frequency + presence;
         }
-        *l += f64::from(e.after);
+        *l += f64::from(e.delta);
     }
     out
 }

@@ -176,14 +176,14 @@ async fn adjust(b: &mut Bench<'_>, vocab: u32, entries: u32, capacity: u32, pena
             id: i * step,
             count: b.rng.below(4),
             bias: if i % 2 == 0 { b.rng.unit() * 3.0 } else { 0.0 },
-            after: if i % 5 == 0 { b.rng.unit() } else { 0.0 },
+            delta: if i % 5 == 0 { b.rng.unit() } else { 0.0 },
         })
         .collect();
     if let Some(e) = list.first_mut() {
         // An id past the vocabulary is left out.
         e.id = vocab;
     }
-    let words: Vec<u32> = list.iter().flat_map(|e| [e.id, e.count, e.bias.to_bits(), e.after.to_bits()]).collect();
+    let words: Vec<u32> = list.iter().flat_map(|e| [e.id, e.count, e.bias.to_bits(), e.delta.to_bits()]).collect();
     let logit_buffer = b.floats("logits", &row).await?;
     let head = b.words("head", &[entries]).await?;
     let list_buffer = b.words("list", &words).await?;

@@ -198,3 +198,14 @@ fn a_template_that_does_not_compile_says_where() {
     assert!(plain("{{ missing_function() }}").is_err());
     assert!(plain("{% include 'other' %}").is_err());
 }
+
+#[test]
+fn a_template_that_nests_a_list_in_itself_does_not_overflow_the_stack() {
+    let source = "{% set ns = namespace(x=[]) %}{% for i in range(90000) %}{% set ns.x = [ns.x] %}{% endfor %}done";
+    let template = ChatTemplate::new(source, "", "").expect("a template");
+    // Fuel may end it or not; either way the process lives.
+    match template.render(&[], &RenderOptions::default()) {
+        Ok(text) => assert_eq!(text, "done"),
+        Err(e) => assert!(e.to_string().contains("fuel"), "{e}"),
+    }
+}
