@@ -61,30 +61,16 @@ const KL: u32 = WG / HD4;
 var<workgroup> qs: array<vec4<f32>, {{QROWS}}u * HD4>;
 var<workgroup> sc: array<f32, {{QROWS}}u * WG>;
 var<workgroup> row_m: array<f32, {{QROWS}}>;
-var<workgroup> row_l: array<f32, {{QROWS}}>;
 var<workgroup> row_f: array<f32, {{QROWS}}>;
-#if FUSED
-var<workgroup> kn: array<vec4<f32>, HD4>;
-#endif
 
-// Softmax over one block of scores, a row per invocation of the first QROWS.
-fn soften(r: u32, count: u32) {
+// The running maximum of a row over one block of scores, and the factor that older sums shrink by.
+fn raise_max(r: u32, count: u32) {
     var m = row_m[r];
     for (var i = 0u; i < count; i++) {
         m = max(m, sc[r * WG + i]);
     }
-    let f = exp(row_m[r] - m);
-    var l = row_l[r] * f;
-    for (var i = 0u; i < count; i++) {
-        let s = sc[r * WG + i];
-        // A masked score stays zero even when the whole row is masked so far.
-        let e = select(exp(s - m), 0.0, s <= NEG);
-        sc[r * WG + i] = e;
-        l += e;
-    }
+    row_f[r] = exp(row_m[r] - m);
     row_m[r] = m;
-    row_l[r] = l;
-    row_f[r] = f;
 }
 
 #if FUSED
@@ -169,8 +155,6 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
         for (var i = tid; i < HD4; i += WG) {
             let k = head_rotated(nk * HD4, i, rk, HD4, pos0);
             let v = q[(nk + p.kv_heads) * HD4 + i];
-            // Scores use the stored precision, as every later step will.
-            kn[i] = kv_unpack(kv_pack(k));
             kc[pos0 * p.kv_stride + kvh * HD4 + i] = kv_pack(k);
             vc[pos0 * p.kv_stride + kvh * HD4 + i] = kv_pack(v);
         }
@@ -192,13 +176,18 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
     }
     if (tid < {{QROWS}}u) {
         row_m[tid] = NEG;
-        row_l[tid] = 0.0;
     }
     let d = tid % HD4;
     let lane = tid / HD4;
 #for r in 0..QROWS
     var o{{r}} = vec4<f32>(0.0);
+    // The denominator over this lane's keys; the same in all invocations of a lane.
+    var l{{r}} = 0.0;
 #endfor
+#if FUSED
+    // The new key and value are read from the cache like all others, by this workgroup alone.
+    storageBarrier();
+#endif
     workgroupBarrier();
     for (var b = lo; b < hi; b += WG) {
         let count = min(WG, hi - b);
@@ -209,16 +198,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
             var s{{r}} = 0.0;
 #endfor
             for (var i = 0u; i < HD4; i++) {
-#if FUSED
-                var k: vec4<f32>;
-                if (j == pos0) {
-                    k = kn[i];
-                } else {
-                    k = kv_unpack(kc[kb + i]);
-                }
-#else
                 let k = kv_unpack(kc[kb + i]);
-#endif
 #for r in 0..QROWS
                 s{{r}} += dot(qs[{{r}}u * HD4 + i], k);
 #endfor
@@ -237,27 +217,33 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
         }
         workgroupBarrier();
         if (tid < {{QROWS}}u) {
-            soften(tid, count);
+            raise_max(tid, count);
         }
         workgroupBarrier();
+        if (tid < count) {
+#for r in 0..QROWS
+            {
+                let s = sc[{{r}}u * WG + tid];
+                // A masked score stays zero even when the whole row is masked so far.
+                sc[{{r}}u * WG + tid] = select(exp(s - row_m[{{r}}]), 0.0, s <= NEG);
+            }
+#endfor
+        }
 #for r in 0..QROWS
         o{{r}} *= row_f[{{r}}];
+        l{{r}} *= row_f[{{r}}];
 #endfor
+        workgroupBarrier();
         if (lane < KL) {
             for (var i = lane; i < count; i += KL) {
                 let j = b + i;
-#if FUSED
-                var v: vec4<f32>;
-                if (j == pos0) {
-                    v = kv_unpack(kv_pack(q[(p.heads + p.kv_heads + kvh) * HD4 + d]));
-                } else {
-                    v = kv_unpack(vc[j * p.kv_stride + kvh * HD4 + d]);
-                }
-#else
                 let v = kv_unpack(vc[j * p.kv_stride + kvh * HD4 + d]);
-#endif
 #for r in 0..QROWS
-                o{{r}} += sc[{{r}}u * WG + i] * v;
+                {
+                    let e = sc[{{r}}u * WG + i];
+                    o{{r}} += e * v;
+                    l{{r}} += e;
+                }
 #endfor
             }
         }
@@ -269,12 +255,14 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
         if (lane == l) {
 #for r in 0..QROWS
             qs[{{r}}u * HD4 + d] = o{{r}};
+            sc[{{r}}u * WG + d] = l{{r}};
 #endfor
         }
         workgroupBarrier();
         if (lane == 0u) {
 #for r in 0..QROWS
             o{{r}} += qs[{{r}}u * HD4 + d];
+            l{{r}} += sc[{{r}}u * WG + d];
 #endfor
         }
         workgroupBarrier();
@@ -291,10 +279,10 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
         let to = (head * p.splits + wg.y) * (HD4 + 1u);
         out[to + d] = o{{r}};
         if (d == 0u) {
-            out[to + HD4] = vec4<f32>(row_m[{{r}}], row_l[{{r}}], 0.0, 0.0);
+            out[to + HD4] = vec4<f32>(row_m[{{r}}], l{{r}}, 0.0, 0.0);
         }
 #else
-        var l = row_l[{{r}}];
+        var l = l{{r}};
         var f = 1.0;
 #if SINKS
         let m = max(row_m[{{r}}], sinks[head]);

@@ -19,11 +19,18 @@ const TYPES = {
   '.wasm': 'application/wasm',
 };
 
-// URL prefix -> folder; the first that matches. What exists nowhere is a 404, which the page must handle.
+// URL prefix -> folders; of the first prefix that matches, the first folder that has the file. What exists nowhere
+// is a 404, which the page must handle.
 const FOLDERS = [
-  ['/pkg/', path.join(root, 'target/web/pkg')],
-  ['/goldens/', path.join(process.env.GOLAY_SHARED || path.join(root, '../shared'), 'goldens')],
-  ['/', here],
+  ['/pkg/', [path.join(root, 'target/web/pkg')]],
+  [
+    '/goldens/',
+    [
+      path.join(root, 'tests/data/goldens'),
+      path.join(process.env.GOLAY_SHARED || path.join(root, '../shared'), 'goldens'),
+    ],
+  ],
+  ['/', [here]],
 ];
 
 /** Starts the server; resolves to `{ url, close }`. Port 0 takes any free one. */
@@ -46,12 +53,13 @@ export function serve(port = 0) {
     }
     if (name === '/favicon.ico') return answer(204, {});
     if (name === '/') name = '/test.html';
-    const [prefix, folder] = FOLDERS.find(([p]) => name.startsWith(p));
-    const file = path.join(folder, name.slice(prefix.length));
-    if (!file.startsWith(folder + path.sep)) return answer(403, {}, 'outside');
-    fs.readFile(file, (error, data) => {
+    const [prefix, folders] = FOLDERS.find(([p]) => name.startsWith(p));
+    const inside = (folder) => path.join(folder, name.slice(prefix.length)).startsWith(folder + path.sep);
+    if (!folders.every(inside)) return answer(403, {}, 'outside');
+    const files = folders.map((folder) => path.join(folder, name.slice(prefix.length)));
+    fs.readFile(files.find((f) => fs.existsSync(f)) ?? files[0], (error, data) => {
       if (error) return answer(404, {}, 'not found');
-      const type = TYPES[path.extname(file)] ?? 'application/octet-stream';
+      const type = TYPES[path.extname(name)] ?? 'application/octet-stream';
       answer(200, { 'Content-Type': type, 'Content-Length': data.length }, data);
     });
   });

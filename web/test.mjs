@@ -1,7 +1,7 @@
 // Loads the test page in headless Chromium with WebGPU, prints what it says, and exits 0 only when every test
 // of the page passed and nothing went wrong around it.
 //
-//     CHROMIUM=/path/to/chromium GOLAY_WEB_TIMEOUT=seconds node test.mjs
+//     CHROMIUM=/path/to/chromium GOLAY_WEB_TIMEOUT=seconds node test.mjs [quick|variants|full]
 
 import { chromium } from 'playwright-core';
 import { findChromium } from './chromium.mjs';
@@ -37,11 +37,13 @@ try {
   });
   page.on('pageerror', (error) => faults.push(`uncaught in the page: ${error.message}`));
   page.on('crash', () => faults.push('the page crashed'));
-  await page.goto(`${server.url}/test.html`);
+  await page.goto(`${server.url}/test.html${process.argv[2] ? `?depth=${process.argv[2]}` : ''}`);
   // A crashed or panicked page never sets the result: look at the faults as well.
   const end = Date.now() + seconds * 1000;
   while (!(result = await page.evaluate(() => window.golayResult)) && !faults.length) {
-    if (Date.now() > end) throw new Error(`no result after ${seconds} s`);
+    if (Date.now() > end) {
+      throw new Error(`no result after ${seconds} s, in ${await page.evaluate(() => window.golayRunning)}`);
+    }
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 } catch (error) {

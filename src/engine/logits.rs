@@ -29,7 +29,7 @@ impl Scorer {
         let row = u64::from(engine.spec.vocab) * 4;
         let most = MOST.min(engine.gpu.caps.max_binding) / row;
         let chunk = (most.max(1) as u32).min(engine.tuning.chunk).min(engine.plan.context);
-        let session = Session::with_chunk(engine, chunk).await?;
+        let session = Session::with_chunk(engine, chunk, &|_, _| {}).await?;
         let all = engine.gpu.alloc("all logits", row * u64::from(chunk), STORAGE).await?;
         let mut uniforms = Uniforms::default();
         let mut r = Recorder::new(&engine.gpu, &engine.kernels, &engine.tuning, &mut uniforms, false);

@@ -75,12 +75,27 @@ impl Session {
     /// # Errors
     /// Lack of device memory.
     pub async fn new(engine: &Arc<Engine>) -> Result<Self> {
+        Self::with_progress(engine, &|_, _| {}).await
+    }
+
+    /// As [`Session::new`]; `progress` gets (kernels compiled, kernels) from several threads.
+    ///
+    /// # Errors
+    /// Lack of device memory.
+    pub async fn with_progress(
+        engine: &Arc<Engine>,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Self> {
         let chunk = engine.tuning.chunk.min(engine.plan.context).max(1);
-        Self::with_chunk(engine, chunk).await
+        Self::with_chunk(engine, chunk, progress).await
     }
 
     /// An empty sequence that prefills `chunk` tokens at a time.
-    pub(crate) async fn with_chunk(engine: &Arc<Engine>, chunk: u32) -> Result<Self> {
+    pub(crate) async fn with_chunk(
+        engine: &Arc<Engine>,
+        chunk: u32,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Self> {
         let (gpu, spec) = (&engine.gpu, &engine.spec);
         gpu.check()?;
         let capacity = FIRST_CAPACITY.min(engine.plan.context);
@@ -104,7 +119,7 @@ impl Session {
             slots: (0..IN_FLIGHT).map(|_| Slot::new(gpu, 8)).collect(),
             logits_slot: Slot::new(gpu, u64::from(spec.vocab) * 4),
         };
-        session.record(&|_, _| {}).await?;
+        session.record(progress).await?;
         engine.kernels.save();
         Ok(session)
     }

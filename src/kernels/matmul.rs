@@ -122,7 +122,10 @@ pub fn gemv_key(w: &WeightPart<'_>, p: &Product<'_>, g: super::Gemv, serial: boo
 pub async fn gemv(r: &mut Recorder<'_>, w: &WeightPart<'_>, p: &Product<'_>) -> Result<()> {
     let g = r.tuning.gemv;
     let key = gemv_key(w, p, g, r.tuning.serial);
-    if g.lanes == 0 || g.wg % g.lanes != 0 || !matches!(g.rows, 2 | 4 | 8) {
+    // A tree's sums share 16 KiB of workgroup memory with the stage of x.
+    let tree = g.lanes > 1 && !g.subgroup;
+    let fits = g.wg <= 256 && !(tree && g.wg * g.rows > 1024);
+    if g.lanes == 0 || g.wg % g.lanes != 0 || !matches!(g.rows, 2 | 4 | 8) || !fits {
         return Err(GpuError::Binding { kernel: key.to_string(), what: format!("bad geometry {g:?}") });
     }
     let mut buffers = vec![("x", p.x.into()), ("y", p.y.into())];

@@ -16,7 +16,7 @@ use super::hf;
 use super::rope;
 use super::spec::ModelSpec;
 use crate::format::{GgufBody, GgufWriter, HfFolder, TensorInfo, TensorSet, TensorType};
-use crate::weights::{WeightsError, decode_row, encode_row};
+use crate::weights::{ENCODED_TYPES, WeightsError, decode_row, encode_row};
 use std::io::Write;
 
 /// How to convert.
@@ -33,6 +33,14 @@ pub struct ConvertOptions {
 /// What [`super::read`] refuses; a configuration, tensor or tokenizer that GGUF cannot hold; errors of `out`.
 pub fn hf_to_gguf<W: Write>(folder: &HfFolder, out: W, options: &ConvertOptions) -> Result<W> {
     let config = hf::read(&folder.config)?;
+    if let Some(t) = options.outtype.filter(|t| !ENCODED_TYPES.contains(t)) {
+        return Err(ModelError::Value {
+            arch: config.arch,
+            key: "outtype".into(),
+            found: t.to_string(),
+            expected: ENCODED_TYPES.iter().map(|t| t.name()).collect::<Vec<_>>().join(", "),
+        });
+    }
     let naming = Naming::detect_hf(&folder.tensors);
     let spec = build::build(&config, &folder.tensors, naming)?;
     let plan = Plan::new(folder, &config, naming, &spec, *options)?;
@@ -86,7 +94,10 @@ enum Change {
     /// Gemma's norms are stored as w - 1.
     AddOne,
     /// Rows of heads of `head_dim`, of which the first `dims` rotate as halves, are put so that neighbours rotate.
-    Interleave { head_dim: u64, dims: u64 },
+    Interleave {
+        head_dim: u64,
+        dims: u64,
+    },
 }
 
 impl Change {
@@ -146,7 +157,14 @@ impl Plan {
     ) -> Result<Self> {
         let mut p = Planner { tensors: &folder.tensors, config, spec, from, options, entries: Vec::new() };
         let (vocab, hidden) = (u64::from(spec.vocab), u64::from(spec.hidden));
-        p.matrix(Naming::Gguf.top(Role::Embedding), from.top(Role::Embedding), 0, vocab, hidden, Change::None)?;
+        p.matrix(
+            Naming::Gguf.top(Role::Embedding),
+            from.top(Role::Embedding),
+            0,
+            vocab,
+            hidden,
+            Change::None,
+        )?;
         if spec.head.is_some() {
             p.matrix(Naming::Gguf.top(Role::Head), from.top(Role::Head), 0, vocab, hidden, Change::None)?;
         }
@@ -327,7 +345,8 @@ impl Entry {
             Source::Rows { tensor, first, change } => (tensor, *first, *change),
         };
         let info = tensors.get(tensor);
-        let info = info.ok_or_else(|| ModelError::MissingTensor { arch: "gguf".into(), tensor: tensor.clone() })?;
+        let info =
+            info.ok_or_else(|| ModelError::MissingTensor { arch: "gguf".into(), tensor: tensor.clone() })?;
         // A vector is a matrix of one column here, so that its elements can be permuted.
         let (rows, cols) = match self.shape.as_slice() {
             [rows, cols] => (*rows, *cols),

@@ -73,5 +73,4 @@ pub enum ModelError {
 pub type Result<T> = std::result::Result<T, ModelError>;
 
 /// Architectures that run, as Hugging Face and GGUF name them.
-pub const SUPPORTED: &[&str] =
-    &["llama", "mistral", "qwen2", "qwen3", "gemma2", "gemma3", "phi3", "smollm3"];
+pub const SUPPORTED: &[&str] = &["llama", "mistral", "qwen2", "qwen3", "gemma2", "gemma3", "phi3", "smollm3"];

@@ -123,7 +123,8 @@ pub fn read(meta: &Metadata, tensors: &TensorSet) -> Result<Config> {
         heads,
         kv_heads,
         head_dim,
-        ffn: ffn.ok_or_else(|| ModelError::Missing { arch: arch.clone(), key: k.key("feed_forward_length") })?,
+        ffn: ffn
+            .ok_or_else(|| ModelError::Missing { arch: arch.clone(), key: k.key("feed_forward_length") })?,
         eps: k.f64("attention.layer_norm_rms_epsilon")?.unwrap_or(1e-6),
         context,
         rope,
@@ -208,8 +209,11 @@ fn ropes(
         Scaling::Factors { divisors, mscale: 1.0 }
     } else if tensors.get("rope_factors_long.weight").is_some() {
         let original = original.unwrap_or(f64::from(context));
-        let name =
-            if f64::from(context) > original { "rope_factors_long.weight" } else { "rope_factors_short.weight" };
+        let name = if f64::from(context) > original {
+            "rope_factors_long.weight"
+        } else {
+            "rope_factors_short.weight"
+        };
         let divisors = factors(name)?
             .ok_or_else(|| ModelError::MissingTensor { arch: k.arch.clone(), tensor: name.into() })?;
         let mscale = k.f64("rope.scaling.attn_factor")?;

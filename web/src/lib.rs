@@ -1,35 +1,24 @@
 //! golay in the browser: what the page calls.
 //!
-//! Every exported function is async and answers with a JSON text `{"ok": bool, ...}`, so that the page and the
-//! test runner read results and failures the same way. Lines for people go to the console as they arise.
+//! Everything exported is async and rejects with an `Error` whose message is the engine's own; nothing blocks the
+//! page's event loop. What the engine logs goes to the console.
+
+mod console;
+mod generate;
+mod selftest;
+
+pub use generate::Model;
+pub use selftest::self_test;
 
 use wasm_bindgen::prelude::*;
 
-mod probe;
-
-#[wasm_bindgen]
-extern "C" {
-    #[wasm_bindgen(js_namespace = console)]
-    fn log(line: &str);
-    #[wasm_bindgen(js_namespace = console)]
-    fn error(line: &str);
-}
-
-/// Runs once when the module loads: a panic becomes a line on the console instead of a bare `unreachable`.
+/// Runs once when the module loads.
 #[wasm_bindgen(start)]
 pub fn start() {
-    std::panic::set_hook(Box::new(|info| error(&info.to_string())));
+    console::install();
 }
 
-/// Opens the adapter and runs the self-tests. The answer: `{"ok", "adapter", "tests": [{"name", "ok", "detail"}]}`.
-#[wasm_bindgen]
-pub async fn self_test() -> String {
-    match probe::run().await {
-        Ok(adapter) => {
-            log(&format!("ok    probe on {adapter}"));
-            serde_json::json!({ "ok": true, "adapter": adapter, "tests": [{ "name": "probe", "ok": true }] })
-        }
-        Err(e) => serde_json::json!({ "ok": false, "error": e }),
-    }
-    .to_string()
+/// An error of the engine as the page sees it.
+fn js_error(e: impl std::fmt::Display) -> JsError {
+    JsError::new(&e.to_string())
 }

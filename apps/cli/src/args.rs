@@ -23,13 +23,13 @@ Environment:
   GOLAY_CAPS     `baseline` uses only what every WebGPU device has")]
 pub struct Cli {
     /// Say more: unused tensors, what the driver says (twice for still more)
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, display_order = 900, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// Say nothing but results and errors
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, display_order = 901, conflicts_with = "verbose")]
     pub quiet: bool,
     /// List the devices and leave
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 902)]
     pub list_devices: bool,
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -159,6 +159,7 @@ pub struct EndArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub struct ChatArgs {
     #[command(flatten)]
     pub model: ModelArg,
@@ -179,6 +180,7 @@ pub struct ChatArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub struct RunArgs {
     #[command(flatten)]
     pub model: ModelArg,
@@ -221,6 +223,7 @@ pub struct TextSource {
 }
 
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub struct LogitsArgs {
     #[command(flatten)]
     pub model: ModelArg,
@@ -242,6 +245,7 @@ pub struct LogitsArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub struct TokenizeArgs {
     #[command(flatten)]
     pub model: ModelArg,
@@ -259,6 +263,7 @@ pub struct TokenizeArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub struct DetokenizeArgs {
     #[command(flatten)]
     pub model: ModelArg,
@@ -274,6 +279,7 @@ pub struct DetokenizeArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub struct TemplateArgs {
     #[command(flatten)]
     pub model: ModelArg,
@@ -289,6 +295,7 @@ pub struct TemplateArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub struct PplArgs {
     #[command(flatten)]
     pub model: ModelArg,
@@ -323,6 +330,7 @@ pub struct InspectArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub struct PullArgs {
     /// `smollm2`, OWNER/REPO, OWNER/REPO:Q4_K_M, OWNER/REPO/FILE.gguf (each also with hf: before it), or a URL
     #[arg(value_name = "NAME|URL|hf:REPO[:QUANT]")]
@@ -357,6 +365,7 @@ pub struct RmArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub struct DoctorArgs {
     /// Test only the variants that the chosen geometry uses
     #[arg(long)]
@@ -385,6 +394,7 @@ pub enum Table {
 }
 
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub struct BenchArgs {
     #[command(flatten)]
     pub model: ModelArg,

@@ -19,10 +19,21 @@ use error::Result;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    without_display();
     let cli = Cli::parse();
     output::start(cli.verbose, cli.quiet);
     interrupt::install();
     error::exit(run(cli))
+}
+
+/// Mesa's device-select layer asks the display server which GPU it uses, and complains on stderr, several times, where
+/// there is none.
+fn without_display() {
+    let unset = |name: &str| std::env::var_os(name).is_none_or(|v| v.is_empty());
+    if cfg!(target_os = "linux") && unset("XDG_RUNTIME_DIR") && unset("NODEVICE_SELECT") {
+        // SAFETY: the first thing that main does; no other thread exists that could read the environment.
+        unsafe { std::env::set_var("NODEVICE_SELECT", "1") };
+    }
 }
 
 fn run(cli: Cli) -> Result<()> {

@@ -51,6 +51,7 @@ pub async fn load(file: ModelFile, args: &DeviceArgs, context: Context<'_>) -> R
         context: context(&spec),
         kv: args.kv.map(Into::into),
         tuning: None,
+        check_adapter: true,
         memory_limit: args.memory_limit,
     };
     if let Some(n) = options.context.filter(|n| *n > spec.context) {
@@ -59,10 +60,18 @@ pub async fn load(file: ModelFile, args: &DeviceArgs, context: Context<'_>) -> R
     let gpu = device(args).await?;
     let weights = Bar::new("loading");
     let kernels = Bar::new("compiling");
+    let checks = Bar::new("checking");
+    let mut checked = false;
     let engine = Engine::load_on(gpu, spec, file, &options, &mut |p| match p {
         Progress::Device(info) => log::info!("{} ({}, driver {})", info.name, info.backend, info.driver_info),
         Progress::Plan(plan) => note(&format!("memory: {plan}")),
         Progress::Weights(done, all) => weights.set(done as u64, all as u64),
+        Progress::Check(done, all) => {
+            if !std::mem::replace(&mut checked, true) {
+                note("this device is new here: checking the kernels, once");
+            }
+            checks.set(done as u64, all as u64);
+        }
         Progress::Kernels(done, all) => kernels.set(done as u64, all as u64),
     })
     .await?;

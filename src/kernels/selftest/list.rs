@@ -35,6 +35,9 @@ pub fn cases(caps: &Caps, tuning: &Tuning, depth: Depth) -> Vec<Case> {
         list.base = tuning.clone();
         list.attention_full();
     }
+    // Geometries of both kinds of adapter overlap.
+    let mut seen = std::collections::HashSet::new();
+    list.cases.retain(|c| seen.insert(c.name.clone()));
     list.cases
 }
 

@@ -16,7 +16,12 @@ const QUANTIZATION_VERSION: u32 = 2;
 const UNUSED: i32 = 5;
 
 fn refuse(c: &Config, key: &str, found: impl Into<String>, expected: &str) -> ModelError {
-    ModelError::Value { arch: c.arch.clone(), key: key.into(), found: found.into(), expected: expected.into() }
+    ModelError::Value {
+        arch: c.arch.clone(),
+        key: key.into(),
+        found: found.into(),
+        expected: expected.into(),
+    }
 }
 
 /// The architecture that runs this configuration.

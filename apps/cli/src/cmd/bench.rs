@@ -58,7 +58,7 @@ pub fn run(args: &BenchArgs) -> Result<()> {
     let path = cache::resolve(&args.model.model)?;
     let file = ModelFile::open(&path)?;
     let mut model = describe(&path.display().to_string(), &file);
-    let engine = pollster::block_on(open::load(file, &args.device, &|spec| Some(longest.max(spec.context.min(longest)))))?;
+    let engine = pollster::block_on(open::load(file, &args.device, &|_| Some(longest)))?;
     model.kind = format!("{} {}", engine.spec.arch, model.kind);
     let cancel = Cancel::default();
     let _guard = interrupt::guard(&cancel, 2);
@@ -85,7 +85,8 @@ fn describe(path: &str, file: &ModelFile) -> Model {
     let main = by_type.iter().max_by_key(|e| e.1).map_or("", |e| e.0);
     let size = match params {
         n if n >= 1_000_000_000 => format!("{:.1}B", n as f64 / 1e9),
-        n => format!("{:.0}M", n as f64 / 1e6),
+        n if n >= 1_000_000 => format!("{:.0}M", n as f64 / 1e6),
+        n => format!("{:.0}K", n as f64 / 1e3),
     };
     Model { file: path.to_owned(), kind: format!("{size} {main}"), bytes, params }
 }
@@ -127,7 +128,7 @@ async fn once(session: &mut Session, test: &Test, cancel: &Cancel) -> Result<f64
         let a = go(&all, 0).await?;
         let took = begin.elapsed().as_secs_f64();
         return match a.prompt_tokens - a.reused_tokens {
-            n if n == test.n_prompt as usize || test.depth > 0 => Ok(took * f64::from(test.n_prompt) / n as f64),
+            n if n == test.n_prompt as usize => Ok(took),
             n => Err(CliError::failed(format!("{n} tokens were computed instead of {}", test.n_prompt))),
         };
     }

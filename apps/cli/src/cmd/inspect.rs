@@ -66,7 +66,7 @@ fn report(path: &Path, opened: &Opened, full: bool) -> Json {
         }
         Opened::Tensors(t) => {
             put("container", json!("safetensors file"));
-            put("metadata", json!(t.notes()));
+            put("metadata", t.notes().iter().map(|(k, v)| (k.clone(), json!(v))).collect());
             t
         }
     };
@@ -187,7 +187,7 @@ fn text(r: &Json) -> String {
     let width = list.iter().filter_map(|t| t["name"].as_str()).map(|n| n.chars().count()).max().unwrap_or(0).min(64);
     for t in list {
         let bytes = t["bytes"].as_u64().unwrap_or(0);
-        out += &format!("  {:width$}  {:8} {:16} {bytes:>12}\n", word(&t["name"]), word(&t["type"]), t["shape"].to_string());
+        out += &format!("  {:width$}  {:8} {:18} {bytes:>12}\n", word(&t["name"]), word(&t["type"]), t["shape"].to_string().replace(',', ", "));
     }
     out += "\ntypes\n";
     for t in r["types"].as_array().into_iter().flatten() {

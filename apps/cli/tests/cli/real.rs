@@ -1,0 +1,45 @@
+//! SmolLM2 through the program: goldens of text, and that it answers.
+
+use crate::support::{device, good, good_json, golay_piped, golay_with, shared_dir, smollm2};
+use serde_json::{Value, json};
+
+fn goldens(name: &str) -> Option<Vec<Value>> {
+    let path = shared_dir()?.join("goldens/smollm2").join(name);
+    let all: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    all.as_array().cloned()
+}
+
+#[test]
+fn tokenization_is_the_goldens() {
+    let (Some(model), Some(cases)) = (smollm2(), goldens("tokenization.json")) else { return };
+    for c in cases {
+        let args = ["tokenize", "-m", &model, "-", "--special", "--json"];
+        let got = good_json(&golay_piped(&args, c["text"].as_str().unwrap()));
+        assert_eq!(got["ids"], c["ids"], "{}", c["text"]);
+        let ids: Vec<String> = c["ids"].as_array().unwrap().iter().map(Value::to_string).collect();
+        let back = good_json(&golay_with(["detokenize", "-m", &model, "--json", "--ids", &ids.join(",")]));
+        assert_eq!(back["text"], c["decoded"], "{}", c["text"]);
+    }
+}
+
+#[test]
+fn templates_are_the_goldens() {
+    let (Some(model), Some(cases)) = (smollm2(), goldens("chat_template.json")) else { return };
+    for c in cases {
+        let input = json!({"messages": c["messages"], "add_generation_prompt": c["add_generation_prompt"]}).to_string();
+        let args = ["template", "-m", &model, "-"];
+        assert_eq!(good(&golay_piped(&args, &input)), c["rendered"].as_str().unwrap());
+        let got = good_json(&golay_piped(&[&args[..], &["--json"]].concat(), &input));
+        assert_eq!(got["ids"], c["ids"], "{input}");
+    }
+}
+
+#[test]
+fn it_answers() {
+    let Some(model) = smollm2() else { return };
+    if !device() {
+        return;
+    }
+    let o = golay_with(["run", "-m", &model, "--chat", "-p", "What is gravity?", "-n", "8", "--temp", "0", "-q"]);
+    assert_eq!(good(&o), "Gravity is a fundamental concept in physics that\n");
+}
