@@ -6,6 +6,10 @@
 // 16-byte words, which GPUs prefer. SUBGROUP replaces the tree at the end by subgroupAdd, on adapters whose subgroup
 // size is fixed (LANES is then that size).
 //
+// SUBGROUP with ONE_LANE (subgroups of 8 or more) drops the stage and its barriers: all invocations of a subgroup need
+// the same x, so each loads one quad of a group and hands it round by broadcast. On a CPU, where a load is one per
+// lane, this is an eighth of them.
+//
 // Prologue: NORM multiplies x by the norm's weight while staging and sums its squares on the way; the factor
 // 1/rms, one number, is applied to the finished sums. LAST takes the last token's row of x.
 // Epilogue: EPI = store | add (into y, the residual) | pair (rows 2i and 2i+1 are gate and up: y[i] = act(g) * u);
@@ -35,9 +39,16 @@ struct Params {
 #endif
 @group(0) @binding(3) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
+#if SUBGROUP
+#if ONE_LANE
+#define SHARED 1
+#endif
+#endif
 #if NORM
 @group(0) @binding(5) var<storage, read> norm_w: array<vec4<f32>>;
+#if !SHARED
 #import reduce
+#endif
 #endif
 #if BIAS
 @group(0) @binding(6) var<storage, read> bias: array<f32>;
@@ -47,7 +58,9 @@ struct Params {
 #endif
 #import {{FORMAT}}
 
+#if !SHARED
 var<workgroup> xs: array<vec4<f32>, XT>;
+#endif
 #if !SUBGROUP
 #if !ONE_LANE
 var<workgroup> sums: array<f32, WG * {{ROWS}}u>;
@@ -71,9 +84,14 @@ fn main(
     @builtin(local_invocation_index) tid: u32,
 #if SUBGROUP
     @builtin(subgroup_invocation_id) lane: u32,
+#if !SHARED
     @builtin(subgroup_id) team: u32,
 #endif
+#endif
 ) {
+#if SHARED
+    let team = tid;
+#endif
 #if !SUBGROUP
     let lane = tid % LANES;
     let team = tid / LANES;
@@ -91,6 +109,24 @@ fn main(
     var a{{r}} = 0.0;
     let r{{r}} = min(row + {{r}}u, last);
 #endfor
+#if SHARED
+    for (var g = 0u; g < p.groups; g++) {
+        {
+            let k = g * 8u + (lane & 7u);
+            var own = vec4<f32>(0.0);
+            if (k < n4) {
+                own = x[base + k];
+#if NORM
+                if (lane < 8u) {
+                    ss += dot(own, own);
+                }
+                own *= norm_w[k];
+#endif
+            }
+#for j in 0..8
+            let x{{j}} = subgroupBroadcast(own, {{j}}u);
+#endfor
+#else
     for (var t0 = 0u; t0 < p.groups; t0 += XT / 8u) {
         let t1 = min(p.groups, t0 + XT / 8u);
         if (t0 > 0u) {
@@ -114,6 +150,7 @@ fn main(
 #for j in 0..8
             let x{{j}} = xs[xb + {{j}}u];
 #endfor
+#endif
 #if !PLAIN
             let sl = (x0 + x1) + (x2 + x3);
             let sh = (x4 + x5) + (x6 + x7);
@@ -141,8 +178,15 @@ fn main(
         }
     }
 #if NORM
+#if SHARED
+    let rms = inverseSqrt(subgroupAdd(ss) / f32(p.cols) + p.eps);
+#else
     let rms = inverseSqrt(wg_sum(ss, tid) / f32(p.cols) + p.eps);
 #endif
+#endif
+#if SHARED
+    // Every invocation has its rows to itself.
+#else
 #if SUBGROUP
 #for r in 0..ROWS
     a{{r}} = subgroupAdd(a{{r}});
@@ -169,6 +213,7 @@ fn main(
     if (lane != 0u) {
         return;
     }
+#endif
 #if NORM
 #for r in 0..ROWS
     a{{r}} *= rms;

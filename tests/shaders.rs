@@ -63,7 +63,9 @@ fn to_validate(line: &Line) -> BTreeSet<KernelKey> {
         let Axis::Define(_, values, _) = &full.axes[i] else { continue };
         if values.len() > 4 {
             let mut one = extreme(&full, false);
-            one.axes.retain(|a| !matches!((a, &full.axes[i]), (Axis::Define(a, ..), Axis::Define(b, ..)) if a == b));
+            one.axes.retain(
+                |a| !matches!((a, &full.axes[i]), (Axis::Define(a, ..), Axis::Define(b, ..)) if a == b),
+            );
             one.axes.push(full.axes[i].clone());
             keys.extend(one.keys(Some(&REPRESENTATIVES)));
             let Axis::Define(_, values, _) = &mut full.axes[i] else { continue };
@@ -193,12 +195,14 @@ fn permutations_translate_for_every_back_end() {
         let entry = spv::PipelineOptions { shader_stage: stage, entry_point: "main".into() };
         spv::write_vec(&module, &info, &options, Some(&entry)).unwrap_or_else(|e| fail("SPIR-V", &e));
 
-        let options = msl::Options { fake_missing_bindings: true, lang_version: (2, 4), ..Default::default() };
+        let options =
+            msl::Options { fake_missing_bindings: true, lang_version: (2, 4), ..Default::default() };
         let entry = msl::PipelineOptions { entry_point: Some((stage, "main".into())), ..Default::default() };
         msl::write_string(&module, &info, &options, &entry).unwrap_or_else(|e| fail("MSL", &e));
 
         let model = if subgroup { hlsl::ShaderModel::V6_0 } else { hlsl::ShaderModel::V5_1 };
-        let options = hlsl::Options { shader_model: model, fake_missing_bindings: true, ..Default::default() };
+        let options =
+            hlsl::Options { shader_model: model, fake_missing_bindings: true, ..Default::default() };
         let entry = hlsl::PipelineOptions { entry_point: Some((stage, "main".into())) };
         let mut text = String::new();
         let mut writer = hlsl::Writer::new(&mut text, &options, &entry);
@@ -208,7 +212,8 @@ fn permutations_translate_for_every_back_end() {
         let mut writer = wgsl::Writer::new(&mut text, wgsl::WriterFlags::empty());
         writer.write(&module, &info).unwrap_or_else(|e| fail("WGSL", &e));
 
-        let versions = [glsl::Version::Embedded { version: 310, is_webgl: false }, glsl::Version::Desktop(430)];
+        let versions =
+            [glsl::Version::Embedded { version: 310, is_webgl: false }, glsl::Version::Desktop(430)];
         for version in versions {
             if subgroup && version.is_es() {
                 continue;
@@ -246,10 +251,17 @@ fn no_constant_is_written_by_hand_on_both_sides() {
             continue;
         }
         for (i, line) in std::fs::read_to_string(&file).unwrap().lines().enumerate() {
-            let Some((name, rest)) = line.split_once("const ").and_then(|l| l.1.split_once(':')) else { continue };
+            let Some((name, rest)) = line.split_once("const ").and_then(|l| l.1.split_once(':')) else {
+                continue;
+            };
             let value = rest.split_once('=').map_or("", |r| r.1.trim_start());
             let by_hand = value.starts_with(|c: char| c.is_ascii_digit());
-            assert!(!(by_hand && names.contains(name)), "{}:{}: {name} is the shaders'", file.display(), i + 1);
+            assert!(
+                !(by_hand && names.contains(name)),
+                "{}:{}: {name} is the shaders'",
+                file.display(),
+                i + 1
+            );
         }
     }
 }

@@ -25,7 +25,7 @@ function say(text) {
   console.log(text);
 }
 
-/** One line for the tests from `from` on, by family: how many passed, and the time of their dispatches. */
+/** One line for the tests from `from` on, by family: how many passed, and the time from their begin to their end. */
 function summary(from) {
   const families = new Map();
   for (const t of tests.slice(from)) {
@@ -38,11 +38,18 @@ function summary(from) {
 async function kernels(golay) {
   const from = tests.length;
   const began = performance.now();
+  let caseBegan;
   await golay.self_test(DEPTH, (text) => {
     const line = JSON.parse(text);
-    if (line.adapter) say(`adapter: ${line.adapter}; ${line.cases} cases (${DEPTH})`);
-    else if (line.begin) window.golayRunning = line.begin;
-    else note(line);
+    const now = performance.now();
+    if (line.adapter) {
+      say(`adapter: ${line.adapter}; ${line.cases} cases (${DEPTH}), listed in ${((now - began) / 1000).toFixed(1)} s`);
+    } else if (line.begin) {
+      window.golayRunning = line.begin;
+      caseBegan = now;
+    } else {
+      note({ ...line, ms: now - caseBegan });
+    }
   });
   if (tests.length === from) throw new Error('the self test has no cases');
   summary(from);

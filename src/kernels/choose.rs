@@ -119,7 +119,7 @@ fn gemv_ladder(first: Gemv) -> Vec<Gemv> {
 }
 
 fn gemm_ladder(first: Gemm) -> Vec<Gemm> {
-    let mut list = vec![Gemm::Reg { wg: 32, cols: 4 }, Gemm::Tile];
+    let mut list = vec![Gemm::Reg { wg: 32, cols: 4, subgroup: false }, Gemm::Tile];
     list.retain(|g| *g != first);
     list
 }

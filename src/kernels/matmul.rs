@@ -109,7 +109,7 @@ pub fn gemv_key(w: &WeightPart<'_>, p: &Product<'_>, g: super::Gemv, serial: boo
         .flag("ONE_LANE", g.lanes == 1)
         .flag("SUBGROUP", g.subgroup)
         .flag("NORM", p.norm.is_some())
-        .flag("SERIAL", serial && p.norm.is_some())
+        .flag("SERIAL", serial && p.norm.is_some() && !(g.lanes == 1 && g.subgroup))
         .flag("BIAS", p.bias.is_some())
         .flag("CAP", p.cap > 0.0)
         .flag("LAST", p.last_of.is_some())
@@ -158,11 +158,12 @@ pub async fn gemv(r: &mut Recorder<'_>, w: &WeightPart<'_>, p: &Product<'_>) -> 
 /// Buffers that do not bind.
 pub async fn gemm(r: &mut Recorder<'_>, w: &WeightPart<'_>, p: &Product<'_>, state: &Buffer) -> Result<()> {
     let (key, x, tile) = match r.tuning.gemm {
-        Gemm::Reg { wg, cols } => (
+        Gemm::Reg { wg, cols, subgroup } => (
             w.key("gemm_reg")
                 .define("ROWS", 4)
                 .define("COLS", cols)
                 .constant("WG", wg)
+                .flag("SUBGROUP", subgroup)
                 .flag("TAIL", w.cols % 32 != 0),
             w.rows.div_ceil(wg * 4),
             cols,

@@ -87,7 +87,8 @@ impl Line {
                     let name = defines.remove("FORMAT");
                     let flag = |d: &mut crate::gpu::preprocess::Defines, n: &str| d.remove(n).is_some();
                     let (plain, halves) = (flag(&mut defines, "PLAIN"), flag(&mut defines, "HALVES"));
-                    formats().any(|f| Some(f.name) == name.as_deref() && f.plain == plain && f.halves == halves)
+                    formats()
+                        .any(|f| Some(f.name) == name.as_deref() && f.plain == plain && f.halves == halves)
                 }
                 Axis::Define(name, values, optional) => {
                     defines.remove(name).map_or(*optional, |v| values.contains(&v))

@@ -59,7 +59,12 @@ pub async fn argmax(r: &mut Recorder<'_>, b: &Buffers<'_>, vocab: u32) -> Result
     r.add(
         KernelKey::new("argmax").constant("WG", wg),
         &[("parts", parts.into()), ("ring", RING.into())],
-        &[("part", b.scratch.into()), ("state", b.state.into()), ("ids", b.ids.into()), ("out", b.out.into())],
+        &[
+            ("part", b.scratch.into()),
+            ("state", b.state.into()),
+            ("ids", b.ids.into()),
+            ("out", b.out.into()),
+        ],
         Groups::Fixed([1, 1, 1]),
         0,
     )

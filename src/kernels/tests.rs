@@ -20,13 +20,22 @@ fn sweep(request: CapsRequest) {
     let compiled = start.elapsed();
     let mut failed = Vec::new();
     for case in &cases {
-        let o = pollster::block_on(selftest::run(&gpu, &kernels, case)).unwrap_or_else(|e| panic!("{}: {e}", case.name));
+        let o = pollster::block_on(selftest::run(&gpu, &kernels, case))
+            .unwrap_or_else(|e| panic!("{}: {e}", case.name));
         println!("{:9.2e} of {:7.1e} {:6.1} ms {}", o.max_rel_err, o.tolerance, o.millis, case.name);
         if !o.passed {
-            failed.push(format!("{}: {} ({:e}, allowed {:e})", case.name, o.detail, o.max_rel_err, o.tolerance));
+            failed.push(format!(
+                "{}: {} ({:e}, allowed {:e})",
+                case.name, o.detail, o.max_rel_err, o.tolerance
+            ));
         }
     }
-    println!("{} cases on {}: compiled in {compiled:?}, all in {:?}", cases.len(), gpu.info.name, start.elapsed());
+    println!(
+        "{} cases on {}: compiled in {compiled:?}, all in {:?}",
+        cases.len(),
+        gpu.info.name,
+        start.elapsed()
+    );
     assert!(failed.is_empty(), "{} of {} failed:\n{}", failed.len(), cases.len(), failed.join("\n"));
 }
 

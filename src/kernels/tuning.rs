@@ -12,7 +12,8 @@ pub struct Gemv {
     pub lanes: u32,
     /// Rows a team of lanes serves at a time: 2, 4 or 8.
     pub rows: u32,
-    /// Sum over lanes with subgroup operations; `lanes` must be the subgroup size.
+    /// Sum over lanes with subgroup operations; `lanes` must be the subgroup size. With `lanes` 1 the invocations of a
+    /// subgroup share their loads of x instead, which needs subgroups of 8 or more.
     pub subgroup: bool,
 }
 
@@ -25,6 +26,8 @@ pub enum Gemm {
         wg: u32,
         /// Tokens per invocation: 4 or 8.
         cols: u32,
+        /// The invocations of a subgroup share their loads of x; needs subgroups of 8 or more.
+        subgroup: bool,
     },
     /// `gemm_tile.wgsl`: tiles of 64 rows x 64 tokens in workgroup memory.
     Tile,
@@ -56,12 +59,13 @@ impl Tuning {
     /// invocations with many rows each, since a CPU pays for barriers and for shared loads.
     pub fn for_caps(caps: &Caps) -> Self {
         if caps.cpu {
+            let subgroup = caps.subgroups && (8..=64).contains(&caps.subgroup_size);
             Self {
-                gemv: Gemv { wg: 32, lanes: 1, rows: 4, subgroup: false },
-                gemm: Gemm::Reg { wg: 16, cols: 8 },
+                gemv: Gemv { wg: 32, lanes: 1, rows: 4, subgroup },
+                gemm: Gemm::Reg { wg: if subgroup { caps.subgroup_size } else { 16 }, cols: 8, subgroup },
                 serial: true,
                 norm_wg: 16,
-                attention_groups: 12,
+                attention_groups: 6,
                 attention_rows: 8,
                 chunk: 64,
                 argmax_groups: 8,

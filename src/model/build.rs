@@ -161,7 +161,7 @@ pub fn build(c: &Config, tensors: &TensorSet, naming: Naming) -> Result<ModelSpe
     let layers = layers?;
     let final_norm = b.norm(naming.top(Role::FinalNorm), c.hidden)?;
     let used = b.used.into_inner();
-    let unused = tensors.iter().map(|t| t.name.clone()).filter(|n| !used.contains(n)).filter(expected_unused);
+    let unused = tensors.iter().map(|t| t.name.clone()).filter(|n| !used.contains(n)).filter(|n| expected_unused(n));
     Ok(ModelSpec {
         arch: c.arch.clone(),
         name: c.name.clone(),
@@ -182,7 +182,7 @@ pub fn build(c: &Config, tensors: &TensorSet, naming: Naming) -> Result<ModelSpe
 }
 
 /// Tensors that are known to be unneeded: towers of multimodal models, rotary tables, duplicates.
-fn expected_unused(name: &String) -> bool {
+fn expected_unused(name: &str) -> bool {
     const KNOWN: &[&str] =
         &["rope_freqs", "rope_factors", "rotary_emb", "vision", "visual", "audio", "mm_projector", "multi_modal", "mtp."];
     !KNOWN.iter().any(|k| name.contains(k))

@@ -211,22 +211,22 @@ impl Config {
         if self.layers == 0 || self.layers > 1024 {
             return bad("number of layers", self.layers.to_string(), "1 to 1024");
         }
-        if self.hidden == 0 || self.hidden % 4 != 0 || self.hidden > 1 << 17 {
+        if self.hidden == 0 || !self.hidden.is_multiple_of(4) || self.hidden > 1 << 17 {
             return bad("hidden size", self.hidden.to_string(), "a multiple of 4 up to 131072");
         }
         if self.heads == 0 || self.heads > 1024 {
             return bad("number of heads", self.heads.to_string(), "1 to 1024");
         }
         for &kv in &self.kv_heads {
-            if kv == 0 || kv > self.heads || self.heads % kv != 0 {
+            if kv == 0 || kv > self.heads || !self.heads.is_multiple_of(kv) {
                 return bad("key/value heads", kv.to_string(), "a divisor of the number of heads");
             }
         }
-        if self.head_dim == 0 || self.head_dim % 4 != 0 || self.head_dim > 256 {
+        if self.head_dim == 0 || !self.head_dim.is_multiple_of(4) || self.head_dim > 256 {
             return bad("head_dim", self.head_dim.to_string(), "a multiple of 4 up to 256");
         }
         for &f in &self.ffn {
-            if f == 0 || f % 4 != 0 || f > 1 << 19 {
+            if f == 0 || !f.is_multiple_of(4) || f > 1 << 19 {
                 return bad("feed-forward width", f.to_string(), "a multiple of 4 up to 524288");
             }
         }
@@ -240,7 +240,7 @@ impl Config {
             if !(r.theta.is_finite() && r.theta > 0.0) {
                 return bad("rope theta", r.theta.to_string(), "a positive number");
             }
-            if r.dims > self.head_dim || r.dims % 8 != 0 {
+            if r.dims > self.head_dim || !r.dims.is_multiple_of(8) {
                 return bad("rotated dims", r.dims.to_string(), "a multiple of 8 up to head_dim");
             }
         }

@@ -66,7 +66,7 @@ pub enum ModelError {
     },
     /// A tokenizer cannot be converted.
     #[error(transparent)]
-    Text(#[from] TextError),
+    Text(#[from] Box<TextError>),
 }
 
 /// Shorthand for this room.

@@ -181,7 +181,7 @@ fn ropes(
         found,
         expected: expected.into(),
     };
-    if !(factor > 0.0) {
+    if factor.is_nan() || factor <= 0.0 {
         return Err(bad("rope.scaling.factor", factor.to_string(), "a positive number"));
     }
     let factors = |name: &str| -> Result<Option<Vec<f64>>> {
@@ -200,7 +200,7 @@ fn ropes(
             .chunks_exact(4)
             .map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]])))
             .collect();
-        if list.iter().any(|x| !(*x > 0.0)) {
+        if list.iter().any(|x| x.is_nan() || *x <= 0.0) {
             return Err(bad(name, "a factor that is not positive".into(), "positive factors"));
         }
         Ok(Some(list))

@@ -2,6 +2,7 @@
 
 use super::config::{Config, Family, RopeConfig, Scaling};
 use super::error::{ModelError, Result};
+use crate::format::json_f64;
 use serde_json::Value;
 
 struct Keys<'a> {
@@ -35,7 +36,7 @@ impl Keys<'_> {
 
     fn f64(&self, key: &str) -> Result<Option<f64>> {
         let Some(v) = self.get(key) else { return Ok(None) };
-        v.as_f64().map(Some).ok_or_else(|| self.wrong(key, v, "a number"))
+        json_f64(v).map(Some).ok_or_else(|| self.wrong(key, v, "a number"))
     }
 
     fn bool(&self, key: &str) -> Result<Option<bool>> {

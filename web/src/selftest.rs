@@ -16,7 +16,7 @@ use wasm_bindgen::prelude::*;
 /// - `full`: the whole list.
 ///
 /// `each` gets JSON texts: `{"adapter", "cases"}` once, then `{"begin": name}` and
-/// `{"name", "family", "ok", "ms", "detail"}` in turn. A wrong result does not reject; the loss of the device does.
+/// `{"name", "family", "ok", "detail"}` in turn. A wrong result does not reject; the loss of the device does.
 #[wasm_bindgen]
 pub async fn self_test(depth: String, each: js_sys::Function) -> Result<(), JsError> {
     let gpu = Gpu::open(None, CapsRequest::Baseline).await.map_err(js_error)?;
@@ -35,9 +35,8 @@ pub async fn self_test(depth: String, each: js_sys::Function) -> Result<(), JsEr
 }
 
 fn report(f: &Finding) -> Value {
-    let ms = f.outcome.as_ref().map_or(0.0, |o| o.millis);
     let detail = if f.passed() { String::new() } else { f.line() };
-    json!({ "name": f.name, "family": f.family, "ok": f.passed(), "ms": ms, "detail": detail })
+    json!({ "name": f.name, "family": f.family, "ok": f.passed(), "detail": detail })
 }
 
 async fn cases(gpu: &Gpu, kernels: &Kernels, depth: &str) -> Result<Vec<Case>, JsError> {

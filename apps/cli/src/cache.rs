@@ -65,12 +65,21 @@ pub fn entries() -> Result<Vec<Entry>> {
 
 fn folder_bytes(dir: &Path) -> u64 {
     let Ok(listing) = std::fs::read_dir(dir) else { return 0 };
-    listing.flatten().filter_map(|f| f.metadata().ok()).filter(std::fs::Metadata::is_file).map(|m| m.len()).sum()
+    listing
+        .flatten()
+        .filter_map(|f| f.metadata().ok())
+        .filter(std::fs::Metadata::is_file)
+        .map(|m| m.len())
+        .sum()
 }
 
 /// Whether a name can only be a file of the folder itself.
 pub fn is_plain(name: &str) -> bool {
-    !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0']) && !name.starts_with('.')
+    !name.is_empty()
+        && name != "."
+        && name != ".."
+        && !name.contains(['/', '\\', '\0'])
+        && !name.starts_with('.')
 }
 
 /// The cached model of this name, with or without `.gguf`, whatever the case.
@@ -95,10 +104,10 @@ pub fn resolve(model: &str) -> Result<PathBuf> {
     if path.exists() {
         return Ok(path.to_owned());
     }
-    if is_plain(model) {
-        if let Some(entry) = find(model)? {
-            return Ok(entry.path);
-        }
+    if is_plain(model)
+        && let Some(entry) = find(model)?
+    {
+        return Ok(entry.path);
     }
     let dir = folder()?;
     let have: Vec<String> = entries()?.into_iter().filter(|e| !e.partial).map(|e| e.name).collect();

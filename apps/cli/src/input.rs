@@ -111,7 +111,8 @@ impl TextSource {
 
     /// The text, or a usage error.
     pub fn need(&self) -> Result<String> {
-        self.read()?.ok_or_else(|| CliError::usage("a text is missing: -p TEXT, -f FILE or - for standard input"))
+        self.read()?
+            .ok_or_else(|| CliError::usage("a text is missing: -p TEXT, -f FILE or - for standard input"))
     }
 
     /// Whether a text was given.

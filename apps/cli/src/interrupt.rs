@@ -7,36 +7,56 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 /// What the shell expects of a program that a signal ended.
 const INTERRUPTED: i32 = 130;
 
-/// Whom a Ctrl-C is for: the cancel flag of the present computation and how many presses end the program anyway.
-static PRESENT: LazyLock<Mutex<Option<(Cancel, u32)>>> = LazyLock::new(|| Mutex::new(None));
+/// Whom a Ctrl-C is for; nobody at first.
+static PRESENT: LazyLock<Mutex<Option<Target>>> = LazyLock::new(|| Mutex::new(None));
 static PRESSES: AtomicU32 = AtomicU32::new(0);
+
+#[derive(Clone)]
+enum Target {
+    /// An answer, and how many presses end the program all the same.
+    Answer(Cancel, u32),
+    /// A prompt: the first press is answered with a hint.
+    Prompt,
+}
+
+/// What Ctrl-C says at a prompt.
+pub const HINT: &str = "(/bye or Ctrl-D ends)";
 
 /// Installs the handler; without one Ctrl-C ends the program as it always does.
 pub fn install() {
     let _ = ctrlc::set_handler(|| {
         let present = PRESENT.lock().unwrap_or_else(PoisonError::into_inner);
+        let press = PRESSES.fetch_add(1, Ordering::Relaxed) + 1;
         match &*present {
-            Some((cancel, patience)) if PRESSES.fetch_add(1, Ordering::Relaxed) + 1 < *patience => {
-                cancel.cancel();
-            }
+            Some(Target::Answer(cancel, patience)) if press < *patience => cancel.cancel(),
+            Some(Target::Prompt) if press < 2 => crate::output::note(HINT),
             _ => std::process::exit(INTERRUPTED),
         }
     });
 }
 
-/// While this lives, Ctrl-C cancels instead of ending the program.
-pub struct Guard;
+/// While this lives, Ctrl-C goes where it was directed; then where it went before.
+pub struct Guard(Option<Target>);
 
 /// Directs Ctrl-C to a computation; the `patience`-th press ends the program all the same, for when the device hangs.
 pub fn guard(cancel: &Cancel, patience: u32) -> Guard {
     cancel.reset();
+    direct(Target::Answer(cancel.clone(), patience))
+}
+
+/// While a person is asked: one press is a mistake, two are meant.
+pub fn at_prompt() -> Guard {
+    direct(Target::Prompt)
+}
+
+fn direct(to: Target) -> Guard {
     PRESSES.store(0, Ordering::Relaxed);
-    *PRESENT.lock().unwrap_or_else(PoisonError::into_inner) = Some((cancel.clone(), patience));
-    Guard
+    Guard(PRESENT.lock().unwrap_or_else(PoisonError::into_inner).replace(to))
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        *PRESENT.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        PRESSES.store(0, Ordering::Relaxed);
+        *PRESENT.lock().unwrap_or_else(PoisonError::into_inner) = self.0.take();
     }
 }

@@ -13,7 +13,7 @@ mod open;
 mod output;
 mod sampler_args;
 
-use args::{Cli, Command, EvalCommand, BenchCommand};
+use args::{BenchCommand, Cli, Command, EvalCommand};
 use clap::{CommandFactory, Parser};
 use error::Result;
 use std::process::ExitCode;

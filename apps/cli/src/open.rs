@@ -76,7 +76,10 @@ pub async fn load(file: ModelFile, args: &DeviceArgs, context: Context<'_>) -> R
     })
     .await?;
     if let Some(n) = options.context.filter(|n| *n > engine.plan.context) {
-        note(&format!("the context is {} tokens instead of {n}: the device binds no more", engine.plan.context));
+        note(&format!(
+            "the context is {} tokens instead of {n}: the device binds no more",
+            engine.plan.context
+        ));
     }
     Ok(engine)
 }
@@ -87,7 +90,10 @@ pub fn text(model: &ModelArg) -> Result<(Tokenizer, Option<ChatTemplate>)> {
     let file = ModelFile::open(&path)?;
     let (tokenizer, template) = golay::engine::text(&file)?;
     let missing = || {
-        crate::error::CliError::failed(format!("{}: the model has no tokenizer (ids still work)", path.display()))
+        crate::error::CliError::failed(format!(
+            "{}: the model has no tokenizer (ids still work)",
+            path.display()
+        ))
     };
     Ok((tokenizer.ok_or_else(missing)?, template))
 }

@@ -160,5 +160,7 @@ pub fn human_count(n: u64) -> String {
 
 /// Text out of a file or from a server with its control characters made visible.
 pub fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
+    text.chars()
+        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
+        .collect()
 }

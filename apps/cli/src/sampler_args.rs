@@ -118,7 +118,8 @@ impl SamplerArgs {
         set(&mut p.dry_allowed_length, self.dry_allowed_length);
         set(&mut p.dry_penalty_last_n, self.dry_penalty_last_n);
         if !self.dry_sequence_breaker.is_empty() {
-            p.dry_sequence_breakers = self.dry_sequence_breaker.iter().filter(|b| *b != "none").cloned().collect();
+            p.dry_sequence_breakers =
+                self.dry_sequence_breaker.iter().filter(|b| *b != "none").cloned().collect();
         }
         set(&mut p.xtc_probability, self.xtc_probability);
         set(&mut p.xtc_threshold, self.xtc_threshold);
@@ -156,7 +157,12 @@ const NAMES: &[(&str, &str)] = &[
 ];
 
 /// Sets one field by its name, as `/set` does. The message of an error says what would do.
-pub fn set_by_name(p: &SamplerParams, name: &str, value: &str, vocab: u32) -> std::result::Result<SamplerParams, String> {
+pub fn set_by_name(
+    p: &SamplerParams,
+    name: &str,
+    value: &str,
+    vocab: u32,
+) -> std::result::Result<SamplerParams, String> {
     use serde_json::Value;
     let name = name.trim_start_matches('-').replace('-', "_").to_lowercase();
     let field = NAMES.iter().find(|n| n.0 == name).map_or(name.as_str(), |n| n.1);
@@ -174,7 +180,11 @@ pub fn set_by_name(p: &SamplerParams, name: &str, value: &str, vocab: u32) -> st
     let wrong = || format!("{field}: {value:?} is not a {}number", if whole { "whole " } else { "" });
     *slot = match slot {
         Value::Array(_) => value.split_whitespace().map(Value::from).collect(),
-        _ if whole => value.parse::<i64>().map(Value::from).or_else(|_| value.parse::<u64>().map(Value::from)).map_err(|_| wrong())?,
+        _ if whole => value
+            .parse::<i64>()
+            .map(Value::from)
+            .or_else(|_| value.parse::<u64>().map(Value::from))
+            .map_err(|_| wrong())?,
         _ => Value::from(value.parse::<f64>().map_err(|_| wrong())?),
     };
     let p: SamplerParams = serde_json::from_value(all).map_err(|_| wrong())?;
@@ -199,7 +209,9 @@ mod tests {
         assert_eq!(set_by_name(&p, "top-k", "3", 10).map(|p| p.top_k), Ok(3));
         assert_eq!(set_by_name(&p, "seed", "18446744073709551615", 10).map(|p| p.seed), Ok(u64::MAX));
         assert_eq!(set_by_name(&p, "logit_bias", "3-inf", 10).map(|p| p.logit_bias.len()), Ok(1));
-        for (name, value) in [("nothing", "1"), ("temp", "x"), ("top_k", "1.5"), ("dry_base", "0"), ("logit_bias", "99+1")] {
+        for (name, value) in
+            [("nothing", "1"), ("temp", "x"), ("top_k", "1.5"), ("dry_base", "0"), ("logit_bias", "99+1")]
+        {
             assert!(set_by_name(&p, name, value, 10).is_err(), "{name} {value}");
         }
     }

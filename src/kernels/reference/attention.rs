@@ -75,8 +75,8 @@ pub fn attention(a: &Attention<'_>, qkv: &[f64], k: &[f32], v: &[f32]) -> Answer
                 .collect();
             let sink = a.sinks.map(|x| f64::from(x[h]));
             let max = scores.iter().copied().fold(sink.unwrap_or(f64::NEG_INFINITY), f64::max);
-            let total: f64 = scores.iter().map(|x| (x - max).exp()).sum::<f64>()
-                + sink.map_or(0.0, |x| (x - max).exp());
+            let total: f64 =
+                scores.iter().map(|x| (x - max).exp()).sum::<f64>() + sink.map_or(0.0, |x| (x - max).exp());
             let (mut y, mut slack) = (vec![0.0; dim], vec![0.0; dim]);
             for (score, j) in scores.iter().zip(first..) {
                 let p = (score - max).exp() / total;
@@ -98,7 +98,8 @@ pub fn attn_merge(part: &[f32], splits: usize, head_dim: usize, sinks: Option<&[
     for (h, head) in part.chunks(splits * (head_dim + 4)).enumerate() {
         let sink = sinks.map(|x| f64::from(x[h]));
         let parts: Vec<&[f32]> = head.chunks(head_dim + 4).collect();
-        let max = parts.iter().map(|p| f64::from(p[head_dim])).fold(sink.unwrap_or(f64::NEG_INFINITY), f64::max);
+        let max =
+            parts.iter().map(|p| f64::from(p[head_dim])).fold(sink.unwrap_or(f64::NEG_INFINITY), f64::max);
         let factor = |p: &[f32]| (f64::from(p[head_dim]) - max).exp();
         let total: f64 = parts.iter().map(|p| f64::from(p[head_dim + 1]) * factor(p)).sum::<f64>()
             + sink.map_or(0.0, |x| (x - max).exp());

@@ -61,7 +61,17 @@ impl<'a> Bench<'a> {
         let (keys, detail) = (Vec::new(), String::new());
         let rng = Rng(seed);
         Self {
-            gpu, kernels, tuning, rng, dry, keys, worst: 0.0, allowed: 0.0, ratio: -1.0, detail, millis: 0.0
+            gpu,
+            kernels,
+            tuning,
+            rng,
+            dry,
+            keys,
+            worst: 0.0,
+            allowed: 0.0,
+            ratio: -1.0,
+            detail,
+            millis: 0.0,
         }
     }
 
@@ -178,13 +188,7 @@ impl<'a> Bench<'a> {
         // Nothing compared at all is not a pass.
         let passed = (0.0..=1.0).contains(&self.ratio);
         let detail = if self.ratio < 0.0 { "nothing was compared".to_owned() } else { self.detail };
-        Outcome {
-            max_rel_err: self.worst,
-            tolerance: self.allowed,
-            passed,
-            millis: self.millis,
-            detail,
-        }
+        Outcome { max_rel_err: self.worst, tolerance: self.allowed, passed, millis: self.millis, detail }
     }
 }
 

@@ -108,7 +108,8 @@ pub(super) async fn run(b: &mut Bench<'_>, spec: &Spec) -> Result<()> {
     let sink_buffer = b.floats("sinks", &sinks).await?;
     let parts = random_parts(b, spec, splits);
     let part_words = (s.part_bytes(splits) / 4) as usize;
-    let part = if spec.merge > 0 { b.floats("parts", &parts).await? } else { b.output("parts", part_words).await? };
+    let part =
+        if spec.merge > 0 { b.floats("parts", &parts).await? } else { b.output("parts", part_words).await? };
     let out_words = tokens * heads * dim;
     let out = b.output("out", out_words).await?;
     let buffers = Buffers {
@@ -162,7 +163,15 @@ pub(super) async fn run(b: &mut Bench<'_>, spec: &Spec) -> Result<()> {
 }
 
 /// The new rows hold what they should, and no other row changed.
-fn compare_cache(b: &mut Bench<'_>, s: &Shape, what: &str, new: &[u32], old: &[u32], position: usize, rows: &[f64]) {
+fn compare_cache(
+    b: &mut Bench<'_>,
+    s: &Shape,
+    what: &str,
+    new: &[u32],
+    old: &[u32],
+    position: usize,
+    rows: &[f64],
+) {
     let dim = s.head_dim as usize;
     let start = position * s.kv_heads as usize * dim;
     let words = |values: usize| values * s.kv.bytes() as usize / 4;

@@ -134,7 +134,13 @@ pub(super) async fn run(b: &mut Bench<'_>, s: &Spec) -> Result<()> {
     }
 }
 
-async fn embed(b: &mut Bench<'_>, s: &Spec, parts: &[WeightPart<'_>], w: &[f32], state: &Buffer) -> Result<()> {
+async fn embed(
+    b: &mut Bench<'_>,
+    s: &Spec,
+    parts: &[WeightPart<'_>],
+    w: &[f32],
+    state: &Buffer,
+) -> Result<()> {
     // Twice the same id, the first and the last row, and one row that no part has.
     let mut ids: Vec<u32> = (0..s.tokens).map(|_| b.rng.below(s.rows)).collect();
     for (t, id) in [(0, 0), (1, s.rows - 1), (2, s.rows), (3, 0)] {
@@ -151,7 +157,8 @@ async fn embed(b: &mut Bench<'_>, s: &Spec, parts: &[WeightPart<'_>], w: &[f32],
         matmul::embed(&mut r, part, &id_buffer, state, &x, s.scale).await?;
     }
     if b.go(r, s.tokens, 1).await? {
-        let mut expected = reference::embed(w, s.cols as usize, 0, &ids, s.scale, bytemuck::cast_slice(&before));
+        let mut expected =
+            reference::embed(w, s.cols as usize, 0, &ids, s.scale, bytemuck::cast_slice(&before));
         for (t, _) in ids.iter().enumerate().filter(|(_, id)| **id >= s.rows) {
             expected.slack[t * s.cols as usize..(t + 1) * s.cols as usize].fill(-1.0);
         }
@@ -179,7 +186,8 @@ async fn product(
     let bias = b.rng.floats(rows, 2.0);
     let residual = b.rng.floats(out_rows * width, 1.0);
     let before: Vec<u32> = if s.epilogue == Epilogue::Add {
-        let zero = Answer { y: residual.iter().map(|&v| f64::from(v)).collect(), slack: vec![0.0; residual.len()] };
+        let zero =
+            Answer { y: residual.iter().map(|&v| f64::from(v)).collect(), slack: vec![0.0; residual.len()] };
         spread(&zero, width, stride).y.iter().map(|&v| (v as f32).to_bits()).collect()
     } else {
         vec![POISON; out_rows * stride]

@@ -93,13 +93,8 @@ async fn choose(b: &mut Bench<'_>, vocab: u32, kind: Logits, chain: Option<&Chai
     let ids = b.words("ids", &[POISON; 2]).await?;
     let out = b.output("out", 2 * select::RING as usize).await?;
     let scratch = b.output("scratch", 2 * select::MAX_K as usize).await?;
-    let buffers = select::Buffers {
-        logits: &logit_buffer,
-        state: &state,
-        ids: &ids,
-        out: &out,
-        scratch: &scratch,
-    };
+    let buffers =
+        select::Buffers { logits: &logit_buffer, state: &state, ids: &ids, out: &out, scratch: &scratch };
     let mut uniforms = Uniforms::default();
     let mut r = b.recorder(&mut uniforms);
     match chain {
@@ -168,7 +163,13 @@ fn plausible(row: &[f32], c: &Chain, u: f32, id: u32) -> bool {
     })
 }
 
-async fn adjust(b: &mut Bench<'_>, vocab: u32, entries: u32, capacity: u32, penalties: [f32; 3]) -> Result<()> {
+async fn adjust(
+    b: &mut Bench<'_>,
+    vocab: u32,
+    entries: u32,
+    capacity: u32,
+    penalties: [f32; 3],
+) -> Result<()> {
     let row = b.rng.floats(vocab as usize, 10.0);
     let step = (vocab / entries.max(1)).max(1);
     let mut list: Vec<Adjustment> = (0..entries)
@@ -183,7 +184,8 @@ async fn adjust(b: &mut Bench<'_>, vocab: u32, entries: u32, capacity: u32, pena
         // An id past the vocabulary is left out.
         e.id = vocab;
     }
-    let words: Vec<u32> = list.iter().flat_map(|e| [e.id, e.count, e.bias.to_bits(), e.delta.to_bits()]).collect();
+    let words: Vec<u32> =
+        list.iter().flat_map(|e| [e.id, e.count, e.bias.to_bits(), e.delta.to_bits()]).collect();
     let logit_buffer = b.floats("logits", &row).await?;
     let head = b.words("head", &[entries]).await?;
     let list_buffer = b.words("list", &words).await?;

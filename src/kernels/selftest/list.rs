@@ -27,7 +27,7 @@ pub fn cases(caps: &Caps, tuning: &Tuning, depth: Depth) -> Vec<Case> {
         list.base = Tuning::for_caps(&other);
         list.formats(depth);
         list.gemv_geometries(caps);
-        list.gemm_geometries();
+        list.gemm_geometries(caps);
         for serial in [tuning.serial, !tuning.serial] {
             list.base = Tuning { serial, ..tuning.clone() };
             list.switches();
@@ -50,9 +50,9 @@ impl List {
     fn push(&mut self, family: &'static str, variant: String, shape: &str, tuning: Tuning, work: Work) {
         let name = format!("{family} {shape} [{variant}]");
         // Every case has numbers of its own, and they stay when the list grows.
-        let seed = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| {
-            (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
+        let seed = name
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3));
         self.cases.push(Case { name, family, variant, tuning, work, seed });
     }
 
@@ -110,8 +110,16 @@ impl List {
         }
         if caps.subgroup_size > 0 {
             let lanes = caps.subgroup_size;
-            for (wg, rows) in [(lanes, 2), (lanes, 8), (lanes * 2, 4), ((lanes * 8).min(256), 2), (128, 4), (128, 8)] {
+            for (wg, rows) in
+                [(lanes, 2), (lanes, 8), (lanes * 2, 4), ((lanes * 8).min(256), 2), (128, 4), (128, 8)]
+            {
                 all.push(Gemv { wg, lanes, rows, subgroup: true });
+            }
+        }
+        if caps.subgroup_size >= 8 {
+            let lanes = caps.subgroup_size;
+            for (wg, rows) in [(lanes, 4), (lanes * 2, 8), (lanes * 4, 2)] {
+                all.push(Gemv { wg, lanes: 1, rows, subgroup: true });
             }
         }
         let formats = [TensorType::Q6_K, TensorType::F16, TensorType::Q4_1, TensorType::Q8_0];
@@ -129,11 +137,16 @@ impl List {
         }
     }
 
-    fn gemm_geometries(&mut self) {
+    fn gemm_geometries(&mut self, caps: &Caps) {
         let shapes = [1, 3, 4, 8, 9, 64, 65, 70, 130];
         let formats = [TensorType::Q6_K, TensorType::F16, TensorType::Q4_1, TensorType::F32];
         let mut kinds = vec![Gemm::Tile];
-        kinds.extend([(8, 4), (16, 4), (16, 8), (64, 8)].map(|(wg, cols)| Gemm::Reg { wg, cols }));
+        for (wg, cols) in [(8, 4), (16, 4), (16, 8), (64, 8)] {
+            kinds.push(Gemm::Reg { wg, cols, subgroup: false });
+            if caps.subgroup_size >= 8 {
+                kinds.push(Gemm::Reg { wg: wg.max(caps.subgroup_size), cols, subgroup: true });
+            }
+        }
         for (i, gemm) in kinds.into_iter().enumerate() {
             self.base.gemm = gemm;
             for (j, tokens) in shapes.into_iter().enumerate() {
@@ -173,7 +186,9 @@ impl List {
                 }
             }
             // A head: cap, scale, the last token's row; and rows longer than one stage of x.
-            for (cap, last, cols) in [(30.0, true, 256), (0.0, true, 2304), (5.0, false, 5120), (0.0, false, 6400)] {
+            for (cap, last, cols) in
+                [(30.0, true, 256), (0.0, true, 2304), (5.0, false, 5120), (0.0, false, 6400)]
+            {
                 let mut s = MatmulSpec::new(Kind::Gemv, TensorType::Q6_K, 41, cols, if last { 3 } else { 1 });
                 (s.cap, s.last, s.norm, s.scale) = (cap, last, cols > 256, 0.25);
                 self.matmul(s.clone());
@@ -189,14 +204,28 @@ impl List {
         let b = self.base.clone();
         let mut kinds = vec![(b.norm_wg, b.serial)];
         if depth == Depth::Full {
-            kinds.extend([(8, true), (16, true), (16, false), (32, true), (64, false), (128, false), (256, false)]);
+            kinds.extend([
+                (8, true),
+                (16, true),
+                (16, false),
+                (32, true),
+                (64, false),
+                (128, false),
+                (256, false),
+            ]);
         }
         for (norm_wg, serial) in kinds {
             for (cols, tokens, add) in [(576, 3, false), (4, 2, true), (2052, 2, true), (1024, 1, false)] {
                 let tuning = Tuning { norm_wg, serial, ..b.clone() };
                 let variant = format!("wg={norm_wg} {}", if serial { "serial" } else { "tree" });
                 let shape = format!("{tokens}x{cols}{}", if add { " add" } else { "" });
-                self.push("norm", variant, &shape, tuning, Work::Simple(SimpleSpec::Norm { cols, tokens, add }));
+                self.push(
+                    "norm",
+                    variant,
+                    &shape,
+                    tuning,
+                    Work::Simple(SimpleSpec::Norm { cols, tokens, add }),
+                );
             }
         }
         for (count, bad) in [(5000, f32::NAN), (63, f32::INFINITY), (1, f32::NEG_INFINITY), (100, f32::MAX)] {
@@ -215,8 +244,13 @@ impl List {
             (chain(17, 1.0, 0.2, 2.0), 257),
             (chain(64, 0.3, 0.01, 0.6), 40000),
         ];
-        let rows =
-            [(Logits::Plain, 5003), (Logits::Ties, 777), (Logits::Nan, 1500), (Logits::Infinite, 130), (Logits::Empty, 64)];
+        let rows = [
+            (Logits::Plain, 5003),
+            (Logits::Ties, 777),
+            (Logits::Nan, 1500),
+            (Logits::Infinite, 130),
+            (Logits::Empty, 64),
+        ];
         let mut kinds = vec![(self.base.serial, self.base.argmax_groups)];
         if depth == Depth::Full {
             kinds.extend([(!self.base.serial, 64), (self.base.serial, 256), (self.base.serial, 1)]);
@@ -367,7 +401,9 @@ fn odd_cols(t: TensorType) -> u32 {
 
 fn gemv_name(t: &Tuning) -> String {
     let g = t.gemv;
-    let sum = if g.subgroup {
+    let sum = if g.subgroup && g.lanes == 1 {
+        "shared"
+    } else if g.subgroup {
         "subgroup"
     } else if g.lanes == 1 {
         "alone"
@@ -379,7 +415,9 @@ fn gemv_name(t: &Tuning) -> String {
 
 fn gemm_name(g: Gemm) -> String {
     match g {
-        Gemm::Reg { wg, cols } => format!("reg wg={wg} cols={cols}"),
+        Gemm::Reg { wg, cols, subgroup } => {
+            format!("reg wg={wg} cols={cols}{}", if subgroup { " subgroup" } else { "" })
+        }
         Gemm::Tile => "tile".to_owned(),
     }
 }

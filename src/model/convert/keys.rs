@@ -77,7 +77,8 @@ pub(super) fn metadata(folder: &HfFolder, c: &Config, spec: &ModelSpec, plan: &P
     if let Some(json) = &folder.tokenizer_json {
         let config = folder.tokenizer_config.as_ref();
         let generation = folder.generation_config.as_ref();
-        let text = gguf_metadata_from_json(json, config, generation, Some(&folder.config))?;
+        let text =
+            gguf_metadata_from_json(json, config, generation, Some(&folder.config)).map_err(Box::new)?;
         for (key, value) in text {
             let value = padded(&key, value, spec.vocab as usize);
             m.insert(key, value);

@@ -23,7 +23,8 @@ struct Test {
 
 impl Test {
     fn name(&self) -> String {
-        let what = if self.n_prompt > 0 { format!("pp{}", self.n_prompt) } else { format!("tg{}", self.n_gen) };
+        let what =
+            if self.n_prompt > 0 { format!("pp{}", self.n_prompt) } else { format!("tg{}", self.n_gen) };
         if self.depth > 0 { format!("{what} @ d{}", self.depth) } else { what }
     }
 
@@ -100,7 +101,13 @@ async fn measure(engine: &Arc<Engine>, test: &Test, args: &BenchArgs, cancel: &C
         let s = once(&mut session, test, cancel).await?;
         if i >= extra {
             seconds.push(s);
-            note(&format!("{}: {}/{}: {:.2} t/s", test.name(), seconds.len(), args.repetitions, f64::from(test.tokens()) / s));
+            note(&format!(
+                "{}: {}/{}: {:.2} t/s",
+                test.name(),
+                seconds.len(),
+                args.repetitions,
+                f64::from(test.tokens()) / s
+            ));
         }
     }
     Ok(seconds)
@@ -109,8 +116,11 @@ async fn measure(engine: &Arc<Engine>, test: &Test, args: &BenchArgs, cancel: &C
 async fn once(session: &mut Session, test: &Test, cancel: &Cancel) -> Result<f64> {
     let vocab = session.engine().spec.vocab;
     let ids = |n: u32| (0..n).map(|i| (i.wrapping_mul(2_654_435_761) >> 7) % vocab).collect::<Vec<u32>>();
-    let options =
-        |n: u32| AnswerOptions { max_tokens: Some(n as usize), sampler: SamplerParams::greedy(), ..Default::default() };
+    let options = |n: u32| AnswerOptions {
+        max_tokens: Some(n as usize),
+        sampler: SamplerParams::greedy(),
+        ..Default::default()
+    };
     let mut go = async |prompt: &[u32], n: u32| {
         let each = &mut |_| ControlFlow::Continue(());
         let a = session.answer(prompt, &options(n), cancel, &mut |_, _| {}, each).await?;

@@ -44,13 +44,14 @@ pub fn run(args: &ChatArgs) -> Result<()> {
         chat.take(s);
     }
     let mut lines = Lines::new();
+    let _guard = interrupt::at_prompt();
     if lines.is_terminal() {
         note("Type a message; /help lists the commands, Ctrl-C stops an answer, Ctrl-D ends.");
     }
     loop {
         match lines.next()? {
             Input::End => return Ok(()),
-            Input::Interrupted => note("(/bye or Ctrl-D ends)"),
+            Input::Interrupted => note(interrupt::HINT),
             Input::Text(text) | Input::Long(text) if text.trim().is_empty() => {}
             Input::Text(text) if text.starts_with('/') => {
                 if let Step::Bye = chat.command(&text) {
@@ -71,7 +72,16 @@ impl<'a> Chat<'a> {
         let vocab = open.engine.spec.vocab;
         let lose_after = std::env::var("GOLAY_TEST_LOSE_DEVICE").ok().and_then(|v| v.parse().ok());
         let system = args.system.clone();
-        Ok(Self { args, open: Some(open), system, messages: Vec::new(), options, vocab, last: None, lose_after })
+        Ok(Self {
+            args,
+            open: Some(open),
+            system,
+            messages: Vec::new(),
+            options,
+            vocab,
+            last: None,
+            lose_after,
+        })
     }
 
     /// A message and its answer. What goes wrong is said, and the chat goes on; only the loss of stdout ends it.
@@ -108,7 +118,9 @@ impl<'a> Chat<'a> {
 
     fn context_full(&self) -> String {
         let n = self.open.as_ref().map_or(0, |o| o.engine.plan.context);
-        format!("(the context of {n} tokens is full: /reset begins anew; -c N has room for more, --context-shift drops the oldest)")
+        format!(
+            "(the context of {n} tokens is full: /reset begins anew; -c N has room for more, --context-shift drops the oldest)"
+        )
     }
 
     fn all_messages(&self) -> Vec<Value> {
@@ -139,7 +151,9 @@ impl<'a> Chat<'a> {
         }
         self.open = Some(open);
         Err(match error {
-            EngineError::ContextFull { .. } => CliError::failed(format!("{} {}", chain(&error), self.context_full())),
+            EngineError::ContextFull { .. } => {
+                CliError::failed(format!("{} {}", chain(&error), self.context_full()))
+            }
             other => other.into(),
         })
     }

@@ -34,10 +34,14 @@ pub fn run(args: &DoctorArgs) -> Result<()> {
     let gpu = pollster::block_on(open::device(&args.device))?;
     let tuning = Tuning::for_caps(&gpu.caps);
     if !args.json {
-        output::line(&format!("\nchosen: {} ({}, {})", gpu.info.name, gpu.info.backend, gpu.info.driver_info))?;
+        output::line(&format!(
+            "\nchosen: {} ({}, {})",
+            gpu.info.name, gpu.info.backend, gpu.info.driver_info
+        ))?;
         let lines = |v: &Value| {
             let o = v.as_object().into_iter().flatten();
-            o.map(|(k, v)| format!("  {k:20} {}\n", v.as_str().map_or_else(|| v.to_string(), str::to_owned))).collect::<String>()
+            o.map(|(k, v)| format!("  {k:20} {}\n", v.as_str().map_or_else(|| v.to_string(), str::to_owned)))
+                .collect::<String>()
         };
         output::result(&lines(&caps(&gpu.caps)))?;
         output::line("\ngeometry")?;
@@ -66,7 +70,10 @@ pub fn run(args: &DoctorArgs) -> Result<()> {
         output::result(&summary(&tested))?;
         for t in &wrong {
             output::line(&match &t.outcome {
-                Ok(o) => format!("  WRONG  {}: error {:.2e}, at most {:.2e}: {}", t.case.name, o.max_rel_err, o.tolerance, o.detail),
+                Ok(o) => format!(
+                    "  WRONG  {}: error {:.2e}, at most {:.2e}: {}",
+                    t.case.name, o.max_rel_err, o.tolerance, o.detail
+                ),
                 Err(e) => format!("  FAILED {}: {e}", t.case.name),
             })?;
         }
@@ -79,7 +86,10 @@ pub fn run(args: &DoctorArgs) -> Result<()> {
     }
     match wrong.len() {
         0 => Ok(()),
-        n => Err(CliError::failed(format!("{n} of {} kernel tests disagree with their references", tested.len()))),
+        n => Err(CliError::failed(format!(
+            "{n} of {} kernel tests disagree with their references",
+            tested.len()
+        ))),
     }
 }
 
@@ -133,7 +143,10 @@ fn summary(tested: &[Tested]) -> String {
     }
     let line = |((family, variant), (all, passed, worst)): (&(&str, &str), &(usize, usize, f64))| {
         let word = if all == passed { "ok   " } else { "WRONG" };
-        format!("  {word} {family:10} {variant}  {passed}/{all}, error at most {:.0} % of what is allowed\n", worst * 100.0)
+        format!(
+            "  {word} {family:10} {variant}  {passed}/{all}, error at most {:.0} % of what is allowed\n",
+            worst * 100.0
+        )
     };
     by_variant.iter().map(line).collect()
 }
@@ -142,7 +155,9 @@ fn describe(t: &Tested) -> Value {
     let base = json!({ "name": t.case.name, "family": t.case.family, "variant": t.case.variant, "passed": t.passed() });
     let more = match &t.outcome {
         // JSON has no infinity: an error that is none is null.
-        Ok(o) => json!({ "max_rel_err": o.max_rel_err, "tolerance": o.tolerance, "ms": o.millis, "detail": o.detail }),
+        Ok(o) => {
+            json!({ "max_rel_err": o.max_rel_err, "tolerance": o.tolerance, "ms": o.millis, "detail": o.detail })
+        }
         Err(e) => json!({ "error": e }),
     };
     let pairs = [base, more].into_iter().filter_map(|v| v.as_object().cloned()).flatten();

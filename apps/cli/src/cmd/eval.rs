@@ -23,7 +23,10 @@ pub fn run(args: &PplArgs) -> Result<()> {
         ids.truncate(n as usize);
     }
     if ids.len() < 2 {
-        return Err(CliError::failed(format!("{}: a text of at least 2 tokens is needed", input::shown(&args.file))));
+        return Err(CliError::failed(format!(
+            "{}: a text of at least 2 tokens is needed",
+            input::shown(&args.file)
+        )));
     }
     let size = window(engine.spec.context).min(engine.plan.context) as usize;
     // A last window counts when it predicts something.
@@ -60,7 +63,10 @@ pub fn run(args: &PplArgs) -> Result<()> {
             "ppl": mean.exp(), "mean_nll": mean, "tokens": count, "window": size, "windows": windows.len(),
         }))
     } else {
-        output::line(&format!("perplexity {:.4} (mean negative log-likelihood {mean:.5} over {count} tokens)", mean.exp()))
+        output::line(&format!(
+            "perplexity {:.4} (mean negative log-likelihood {mean:.5} over {count} tokens)",
+            mean.exp()
+        ))
     }
 }
 

@@ -16,7 +16,7 @@ const SHOWN: usize = 8;
 
 /// What was opened.
 enum Opened {
-    Model(ModelFile),
+    Model(Box<ModelFile>),
     /// A safetensors file on its own.
     Tensors(TensorSet),
 }
@@ -35,7 +35,7 @@ fn open(path: &Path) -> Result<Opened> {
         let bytes = Bytes::open(path).map_err(at(path))?;
         return Ok(Opened::Tensors(read_safetensors(&path.display().to_string(), bytes)?));
     }
-    Ok(Opened::Model(ModelFile::open(path)?))
+    Ok(Opened::Model(Box::new(ModelFile::open(path)?)))
 }
 
 fn report(path: &Path, opened: &Opened, full: bool) -> Json {
@@ -46,7 +46,7 @@ fn report(path: &Path, opened: &Opened, full: bool) -> Json {
     put("file", json!(path.display().to_string()));
     let tensors = match opened {
         Opened::Model(file) => {
-            match file {
+            match &**file {
                 ModelFile::Gguf(g) => {
                     put("container", json!(format!("GGUF version {}", g.version)));
                     let pairs = g.metadata.iter().map(|(k, v)| (k.to_owned(), metadata(v, full)));
@@ -110,9 +110,7 @@ fn totals(tensors: &TensorSet) -> Json {
         let e = by_type.entry(t.ttype.name()).or_insert((0, 0, how));
         *e = (e.0 + 1, e.1.saturating_add(t.bytes), how);
     }
-    let row = |(name, (n, bytes, how)): (&&str, &(u64, u64, &str))| {
-        json!({ "type": name, "tensors": n, "bytes": bytes, "supported": how })
-    };
+    let row = |(name, (n, bytes, how)): (&&str, &(u64, u64, &str))| json!({ "type": name, "tensors": n, "bytes": bytes, "supported": how });
     by_type.iter().map(row).collect()
 }
 
@@ -121,7 +119,11 @@ fn metadata(v: &Value, full: bool) -> Json {
         Value::Array(a) => {
             let shown = if full { a.len() } else { a.len().min(SHOWN) };
             let list: Vec<Json> = (0..shown).filter_map(|i| a.get(i)).map(|v| metadata(&v, full)).collect();
-            if shown == a.len() { Json::Array(list) } else { json!({ "array": kind(a), "len": a.len(), "first": list }) }
+            if shown == a.len() {
+                Json::Array(list)
+            } else {
+                json!({ "array": kind(a), "len": a.len(), "first": list })
+            }
         }
         Value::String(s) => json!(s),
         Value::Bool(b) => json!(b),
@@ -184,10 +186,16 @@ fn text(r: &Json) -> String {
     }
     out += "\ntensors\n";
     let list = r["tensors"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let width = list.iter().filter_map(|t| t["name"].as_str()).map(|n| n.chars().count()).max().unwrap_or(0).min(64);
+    let width =
+        list.iter().filter_map(|t| t["name"].as_str()).map(|n| n.chars().count()).max().unwrap_or(0).min(64);
     for t in list {
         let bytes = t["bytes"].as_u64().unwrap_or(0);
-        out += &format!("  {:width$}  {:8} {:18} {bytes:>12}\n", word(&t["name"]), word(&t["type"]), t["shape"].to_string().replace(',', ", "));
+        out += &format!(
+            "  {:width$}  {:8} {:18} {bytes:>12}\n",
+            word(&t["name"]),
+            word(&t["type"]),
+            t["shape"].to_string().replace(',', ", ")
+        );
     }
     out += "\ntypes\n";
     for t in r["types"].as_array().into_iter().flatten() {

@@ -33,7 +33,9 @@ pub fn run(args: &LogitsArgs) -> Result<()> {
     let vocab = u64::from(engine.spec.vocab);
     let rows = (ids.len() - from) as u64;
     if rows.saturating_mul(vocab * 4) > LIMIT {
-        return Err(CliError::failed(format!("{rows} rows of {vocab} logits are too many; use --positions last:N")));
+        return Err(CliError::failed(format!(
+            "{rows} rows of {vocab} logits are too many; use --positions last:N"
+        )));
     }
     let mut logits: Vec<u8> = Vec::with_capacity((rows * vocab * 4) as usize);
     let mut positions: Vec<u8> = Vec::with_capacity(rows as usize * 8);
@@ -53,7 +55,11 @@ pub fn run(args: &LogitsArgs) -> Result<()> {
         ("logits", TensorType::F32, &shape[..], &logits[..]),
         ("positions", TensorType::I64, &shape[..1], &positions[..]),
     ];
-    write_safetensors_file(&args.output, &tensors, &[("producer", concat!("golay ", env!("CARGO_PKG_VERSION")))])?;
+    write_safetensors_file(
+        &args.output,
+        &tensors,
+        &[("producer", concat!("golay ", env!("CARGO_PKG_VERSION")))],
+    )?;
     note(&format!("{rows} rows of {vocab} logits in {}", args.output.display()));
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! `golay pull`: fetches a model into the cache.
 
 use crate::args::PullArgs;
+use crate::cache;
 use crate::error::{CliError, Result};
 use crate::hub::{self, Source, fetch, http::Client};
 use crate::output::{self, human_bytes, note};
-use crate::cache;
 
 pub fn run(args: &PullArgs) -> Result<()> {
     let source = hub::parse(&args.name).map_err(CliError::Usage)?;
@@ -21,7 +21,9 @@ pub fn run(args: &PullArgs) -> Result<()> {
     if let Some(sha) = &args.sha256 {
         match &mut files[..] {
             [one] => one.sha256 = Some(sha.clone()),
-            many => return Err(CliError::usage(format!("--sha256 is for one file, and this is {}", many.len()))),
+            many => {
+                return Err(CliError::usage(format!("--sha256 is for one file, and this is {}", many.len())));
+            }
         }
     }
     for wanted in &files {

@@ -38,7 +38,9 @@ struct Report<'a> {
 pub fn run(args: &RunArgs) -> Result<()> {
     args.sampler.check()?;
     if args.ids.is_some() == args.source.given() {
-        return Err(CliError::usage("give one prompt: -p TEXT, -f FILE, - for standard input, or --ids 1,2,3"));
+        return Err(CliError::usage(
+            "give one prompt: -p TEXT, -f FILE, - for standard input, or --ids 1,2,3",
+        ));
     }
     let text = args.source.read()?;
     let engine = open::model(&args.model, &args.device, &|_| args.ctx.ctx_size)?;
@@ -79,7 +81,10 @@ pub fn run(args: &RunArgs) -> Result<()> {
         }
     }
     if a.finish == Finish::ContextFull {
-        note(&format!("the context of {} tokens is full (--context-shift goes on past it)", engine.plan.context));
+        note(&format!(
+            "the context of {} tokens is full (--context-shift goes on past it)",
+            engine.plan.context
+        ));
     }
     if let Some(speed) = speed(&done) {
         note(&speed);
@@ -103,7 +108,11 @@ pub fn options(end: &crate::args::EndArgs, sampler: SamplerParams) -> TextOption
 fn prompt_ids(engine: &Engine, args: &RunArgs, text: Option<String>) -> Result<Vec<u32>> {
     let Some(text) = text else {
         let ids = args.ids.clone().map(|i| i.0).unwrap_or_default();
-        return if ids.is_empty() { Err(CliError::failed("the prompt is empty: --ids has no id")) } else { Ok(ids) };
+        return if ids.is_empty() {
+            Err(CliError::failed("the prompt is empty: --ids has no id"))
+        } else {
+            Ok(ids)
+        };
     };
     if args.chat {
         say_template(engine);
@@ -117,7 +126,9 @@ fn prompt_ids(engine: &Engine, args: &RunArgs, text: Option<String>) -> Result<V
     }
     let ids = engine.text_ids(&text)?;
     match (text.is_empty(), ids.is_empty()) {
-        (_, true) => Err(CliError::failed("the prompt is empty, and this model has no token that begins a text")),
+        (_, true) => {
+            Err(CliError::failed("the prompt is empty, and this model has no token that begins a text"))
+        }
         (true, false) => {
             note("the prompt is empty: starting from the token that begins a text");
             Ok(ids)
@@ -149,11 +160,9 @@ pub async fn answer(
     };
     let mut trouble = None;
     let mut each = |piece: &str| {
-        if show {
-            if let Err(e) = output::result(piece) {
-                trouble = Some(e);
-                return ControlFlow::Break(());
-            }
+        if show && let Err(e) = output::result(piece) {
+            trouble = Some(e);
+            return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
     };

@@ -38,7 +38,8 @@ fn parse(bytes: &[u8]) -> std::result::Result<(Vec<Value>, RenderOptions), Strin
             options.tools = object.remove("tools");
             options.documents = object.remove("documents");
             if let Some(v) = object.remove("add_generation_prompt") {
-                options.add_generation_prompt = v.as_bool().ok_or("add_generation_prompt is not true or false")?;
+                options.add_generation_prompt =
+                    v.as_bool().ok_or("add_generation_prompt is not true or false")?;
             }
             options.extra = object.into_iter().collect::<Map<_, _>>();
             list
@@ -71,9 +72,14 @@ mod tests {
         assert!(parse(br#"[{"role": "user", "content": "x"}]"#).is_ok());
         let (m, o) = parse(br#"{"messages": [], "tools": [1], "enable_thinking": false}"#).unwrap();
         assert!(m.is_empty() && o.tools.is_some() && o.extra.contains_key("enable_thinking"));
-        for bad in [&br#"{"role": "user"}"#[..], b"[1]", br#"[{"role": "user", "content": 1}]"#, b"3", b"[",
-            br#"[{"role": "user", "content": "\ud800"}]"#]
-        {
+        for bad in [
+            &br#"{"role": "user"}"#[..],
+            b"[1]",
+            br#"[{"role": "user", "content": 1}]"#,
+            b"3",
+            b"[",
+            br#"[{"role": "user", "content": "\ud800"}]"#,
+        ] {
             assert!(parse(bad).is_err(), "{}", String::from_utf8_lossy(bad));
         }
     }

@@ -57,13 +57,29 @@ pub fn fetch(client: &Client, wanted: &Wanted, folder: &Path, range: u64) -> Res
     let mut state = state;
     let torn = state.check(&mut file).map_err(io(&part))?;
     if !torn.is_empty() {
-        note(&format!("{}: {} on disk are damaged and are fetched again", wanted.name, ranges(&state, &torn)));
+        note(&format!(
+            "{}: {} on disk are damaged and are fetched again",
+            wanted.name,
+            ranges(&state, &torn)
+        ));
     }
     if state.have() > 0 {
-        note(&format!("{}: going on after {} of {}", wanted.name, human_bytes(state.have()), human_bytes(state.size)));
+        note(&format!(
+            "{}: going on after {} of {}",
+            wanted.name,
+            human_bytes(state.have()),
+            human_bytes(state.size)
+        ));
     }
-    let mut f =
-        Fetch { client, name: &wanted.name, state, state_path, file, bar: Bar::bytes("fetching"), received: 0 };
+    let mut f = Fetch {
+        client,
+        name: &wanted.name,
+        state,
+        state_path,
+        file,
+        bar: Bar::bytes("fetching"),
+        received: 0,
+    };
     f.state.write(&f.state_path)?;
     f.all(first)?;
     let sha256 = f.verify()?;
@@ -92,12 +108,13 @@ fn begin(
     let ask = old.as_ref().filter(|s| s.size > 0).map_or((0, range - 1), |s| s.bytes_of(at));
     let answer = client.get(&wanted.url, Some(ask), None)?;
     let h = answer.headers.clone();
-    let size = total(&h, answer.status).or(h.linked_size).or(wanted.size).ok_or_else(|| HubError::Answer {
-        url: wanted.url.clone(),
-        what: "the size of the file",
-        expected: "Content-Range or Content-Length".into(),
-        found: "neither".into(),
-    })?;
+    let size =
+        total(&h, answer.status).or(h.linked_size).or(wanted.size).ok_or_else(|| HubError::Answer {
+            url: wanted.url.clone(),
+            what: "the size of the file",
+            expected: "Content-Range or Content-Length".into(),
+            found: "neither".into(),
+        })?;
     for (claimed, by) in [(wanted.size, "the repository's listing"), (h.linked_size, "X-Linked-Size")] {
         if let Some(claimed) = claimed.filter(|c| *c != size) {
             return Err(HubError::Answer {
@@ -176,7 +193,9 @@ impl Fetch<'_> {
                 Ok(None) => return Ok(()),
                 Ok(Some(why)) => why,
                 // What no repetition mends.
-                Err(e @ (HubError::File { .. } | HubError::Answer { .. } | HubError::Content { .. })) => return Err(e),
+                Err(e @ (HubError::File { .. } | HubError::Answer { .. } | HubError::Content { .. })) => {
+                    return Err(e);
+                }
                 Err(e @ HubError::Status { status: 400..=428 | 430..=499, .. }) => return Err(e),
                 Err(e) => e.to_string(),
             };
@@ -199,7 +218,11 @@ impl Fetch<'_> {
         };
         if status == 200 {
             if let Some(n) = h.length.filter(|n| *n != self.state.size) {
-                return Err(wrong("the length of the file", format!("{} bytes", self.state.size), format!("{n} bytes")));
+                return Err(wrong(
+                    "the length of the file",
+                    format!("{} bytes", self.state.size),
+                    format!("{n} bytes"),
+                ));
             }
             if self.state.done.len() > 1 {
                 note(&format!(
@@ -245,7 +268,7 @@ impl Fetch<'_> {
                 match std::io::copy(&mut Read::take(&mut *reader, len), &mut std::io::sink()) {
                     Ok(n) if n == len => self.received += n,
                     Ok(n) => return Ok(Some(ended(a + n, self.state.size))),
-                    Err(e) => return Ok(Some(broke(a, &e))),
+                    Err(e) => return Ok(Some(broke(a, self.state.size, &e))),
                 }
                 continue;
             }
@@ -259,7 +282,12 @@ impl Fetch<'_> {
     }
 
     /// Writes `len` bytes at `at` and gives their hash; the inner error says why they did not come.
-    fn store(&mut self, reader: &mut dyn Read, at: u64, len: u64) -> Result<Result<String, String>, HubError> {
+    fn store(
+        &mut self,
+        reader: &mut dyn Read,
+        at: u64,
+        len: u64,
+    ) -> Result<Result<String, String>, HubError> {
         let file_error = |source| HubError::File { file: format!("{}.part", self.name), source };
         self.file.seek(SeekFrom::Start(at)).map_err(file_error)?;
         let mut hasher = Sha256::new();
@@ -272,7 +300,7 @@ impl Fetch<'_> {
                 Ok(0) => return Ok(Err(ended(at + done, at + len))),
                 Ok(n) => n,
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(e) => return Ok(Err(broke(at + done, &e))),
+                Err(e) => return Ok(Err(broke(at + done, at + len, &e))),
             };
             self.file.write_all(&block[..n]).map_err(file_error)?;
             hasher.update(&block[..n]);
@@ -325,9 +353,9 @@ impl Fetch<'_> {
 }
 
 fn ended(at: u64, end: u64) -> String {
-    format!("the body ended at byte {at}, expected {end}")
+    format!("the body ended early, at byte {at} of {end}")
 }
 
-fn broke(at: u64, e: &std::io::Error) -> String {
-    format!("the connection broke at byte {at} ({e})")
+fn broke(at: u64, end: u64, e: &std::io::Error) -> String {
+    format!("{} ({e})", ended(at, end))
 }

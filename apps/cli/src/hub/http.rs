@@ -114,7 +114,8 @@ impl Client {
             if let Some(token) = self.token.as_ref().filter(|_| origin(&at) == origin(&self.hub)) {
                 request = request.header("Authorization", format!("Bearer {}", token.trim()));
             }
-            let unreachable = |e: ureq::Error| HubError::Unreachable { host: origin(&at).to_owned(), why: chain(&e) };
+            let unreachable =
+                |e: ureq::Error| HubError::Unreachable { host: origin(&at).to_owned(), why: chain(&e) };
             let response = request.call().map_err(unreachable)?;
             let status = response.status().as_u16();
             let headers = headers(&response);
@@ -133,7 +134,8 @@ impl Client {
             if !(200..300).contains(&status) {
                 return Err(HubError::Status { url: url.to_owned(), status });
             }
-            let headers = Headers { linked_sha256: seen.linked_sha256, linked_size: seen.linked_size, ..headers };
+            let headers =
+                Headers { linked_sha256: seen.linked_sha256, linked_size: seen.linked_size, ..headers };
             return Ok(Answer { status, headers, body: response.into_body() });
         }
         Err(HubError::Answer {
@@ -148,7 +150,12 @@ impl Client {
     pub fn json(&self, url: &str) -> Result<Value, HubError> {
         let answer = self.get(url, None, None)?;
         let mut bytes = Vec::new();
-        let wrong = |found: String| HubError::Answer { url: url.to_owned(), what: "the answer", expected: "JSON".into(), found };
+        let wrong = |found: String| HubError::Answer {
+            url: url.to_owned(),
+            what: "the answer",
+            expected: "JSON".into(),
+            found,
+        };
         answer.reader().take(JSON_LIMIT).read_to_end(&mut bytes).map_err(|e| wrong(e.to_string()))?;
         serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))
     }

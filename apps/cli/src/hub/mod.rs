@@ -43,7 +43,8 @@ pub fn parse(name: &str) -> Result<Source, String> {
         return Ok(Source::File { repo: repo.into(), file: file.into(), sha256: Some(sha.into()) });
     }
     let parts: Vec<&str> = rest.split('/').collect();
-    let expected = || format!("{name:?}: expected OWNER/REPO, OWNER/REPO:QUANT, OWNER/REPO/FILE.gguf, a URL or smollm2");
+    let expected =
+        || format!("{name:?}: expected OWNER/REPO, OWNER/REPO:QUANT, OWNER/REPO/FILE.gguf, a URL or smollm2");
     if parts.len() < 2 || !parts.iter().all(|p| is_word(p.split(':').next().unwrap_or_default())) {
         return Err(expected());
     }
@@ -67,7 +68,9 @@ pub fn parse(name: &str) -> Result<Source, String> {
 
 /// Letters, digits and the marks that the hub allows; never a path of its own.
 fn is_word(s: &str) -> bool {
-    !s.is_empty() && !s.starts_with('.') && s.chars().all(|c| c.is_ascii_alphanumeric() || "._-+ ".contains(c))
+    !s.is_empty()
+        && !s.starts_with('.')
+        && s.chars().all(|c| c.is_ascii_alphanumeric() || "._-+ ".contains(c))
 }
 
 /// A page of the hub that shows a file is taken for the file.
@@ -112,7 +115,13 @@ pub fn files(client: &Client, source: &Source) -> Result<Vec<Wanted>, HubError> 
             let stem = url.split(['?', '#']).next().unwrap_or_default();
             let folder = &stem[..stem.len() - name.len()];
             let tail = &url[stem.len()..];
-            let one = |n: String| Wanted { url: format!("{folder}{n}{tail}"), name: n, folder: None, size: None, sha256: None };
+            let one = |n: String| Wanted {
+                url: format!("{folder}{n}{tail}"),
+                name: n,
+                folder: None,
+                size: None,
+                sha256: None,
+            };
             Ok(names.into_iter().map(one).collect())
         }
         Source::File { repo, file, sha256 } => {
@@ -162,11 +171,13 @@ const PREFERRED: [&str; 6] = ["Q4_K_M", "Q4_K_S", "Q4_1", "Q4_0", "Q5_K_M", "Q8_
 
 /// Picks files from a repository's listing.
 fn choose(repo: &str, list: &Value, quant: Option<&str>) -> Result<Vec<Wanted>, HubError> {
-    let all: Vec<&Value> = list.as_array().into_iter().flatten().filter(|f| f["type"] != "directory").collect();
+    let all: Vec<&Value> =
+        list.as_array().into_iter().flatten().filter(|f| f["type"] != "directory").collect();
     let path = |f: &Value| f["path"].as_str().unwrap_or_default().to_owned();
     // Paths come from the network: each part must be a plain name.
     let sound = |f: &&&Value| path(f).split('/').all(is_word);
-    let ggufs: Vec<&Value> = all.iter().filter(sound).copied().filter(|f| path(f).ends_with(".gguf")).collect();
+    let ggufs: Vec<&Value> =
+        all.iter().filter(sound).copied().filter(|f| path(f).ends_with(".gguf")).collect();
     let wanted = |f: &Value, folder: Option<String>| {
         let lfs = &f["lfs"];
         Wanted {
@@ -178,8 +189,14 @@ fn choose(repo: &str, list: &Value, quant: Option<&str>) -> Result<Vec<Wanted>, 
         }
     };
     if ggufs.is_empty() && quant.is_none() {
-        let names = ["config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
-            "chat_template.jinja", "model.safetensors.index.json"];
+        let names = [
+            "config.json",
+            "generation_config.json",
+            "tokenizer.json",
+            "tokenizer_config.json",
+            "chat_template.jinja",
+            "model.safetensors.index.json",
+        ];
         let useful = |n: &str| names.contains(&n) || n.starts_with("model") && n.ends_with(".safetensors");
         let folder = repo.replace('/', "--");
         let found: Vec<Wanted> = all
@@ -188,7 +205,9 @@ fn choose(repo: &str, list: &Value, quant: Option<&str>) -> Result<Vec<Wanted>, 
             .filter(|f| useful(&path(f)))
             .map(|f| wanted(f, Some(folder.clone())))
             .collect();
-        if found.iter().any(|w| w.name == "config.json") && found.iter().any(|w| w.name.ends_with(".safetensors")) {
+        if found.iter().any(|w| w.name == "config.json")
+            && found.iter().any(|w| w.name.ends_with(".safetensors"))
+        {
             return Ok(found);
         }
         return Err(HubError::NoModel { repo: repo.into(), have: names_of(&all) });
@@ -205,7 +224,8 @@ fn choose(repo: &str, list: &Value, quant: Option<&str>) -> Result<Vec<Wanted>, 
         Some(q) => ggufs.iter().filter(|f| has(f, q)).copied().collect(),
         None if ggufs.len() == 1 => ggufs.clone(),
         None => {
-            let first = PREFERRED.iter().map(|q| ggufs.iter().filter(|f| has(f, q)).copied().collect::<Vec<_>>());
+            let first =
+                PREFERRED.iter().map(|q| ggufs.iter().filter(|f| has(f, q)).copied().collect::<Vec<_>>());
             first.into_iter().find(|l| !l.is_empty()).unwrap_or_default()
         }
     };

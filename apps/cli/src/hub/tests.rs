@@ -27,7 +27,8 @@ fn split_models_are_recognised() {
 
 #[test]
 fn one_model_of_a_repository_is_chosen() {
-    let file = |p: &str| json!({"type": "file", "path": p, "size": 5, "lfs": {"oid": "a".repeat(64), "size": 7}});
+    let file =
+        |p: &str| json!({"type": "file", "path": p, "size": 5, "lfs": {"oid": "a".repeat(64), "size": 7}});
     let names = |q: Option<&str>, list: &[&str]| {
         let list: Vec<Value> = list.iter().map(|p| file(p)).collect();
         choose("o/r", &json!(list), q).map(|l| l.into_iter().map(|w| w.name).collect::<Vec<_>>())

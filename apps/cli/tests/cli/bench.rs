@@ -1,6 +1,6 @@
 //! `golay bench model`.
 
-use crate::support::{bad, device, err, good, golay_with, llama};
+use crate::support::{bad, device, err, golay_with, good, llama};
 use serde_json::Value;
 
 fn bench(more: &[&str]) -> std::process::Output {
@@ -31,7 +31,13 @@ fn rows_in_four_formats() {
     }
     assert_eq!(rows[0]["samples_ts"].as_array().unwrap().len(), 2);
     let jsonl = good(&bench(&["-p", "8,16", "-n", "0", "-o", "jsonl"]));
-    assert_eq!(jsonl.lines().map(|l| serde_json::from_str::<Value>(l).unwrap()["n_prompt"].as_u64()).collect::<Vec<_>>(), [Some(8), Some(16)]);
+    assert_eq!(
+        jsonl
+            .lines()
+            .map(|l| serde_json::from_str::<Value>(l).unwrap()["n_prompt"].as_u64())
+            .collect::<Vec<_>>(),
+        [Some(8), Some(16)]
+    );
     let csv = good(&bench(&["-p", "0", "-n", "4", "-o", "csv"]));
     let fields: Vec<usize> = csv.lines().map(|l| l.split(',').count()).collect();
     assert_eq!(csv.lines().count(), 2);

@@ -1,6 +1,6 @@
 //! `golay chat` over a pipe.
 
-use crate::support::{bad, device, err, good, golay, golay_piped, golay_with, llama, micro, out};
+use crate::support::{bad, device, err, golay, golay_piped, golay_with, good, llama, micro, out};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::process::{Child, Stdio};
@@ -34,13 +34,18 @@ fn a_conversation_is_saved_and_loaded() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("a chat.json");
     let name = file.to_str().unwrap();
-    let o = chat(&format!("/system be brief\nhello\n/set temp 0.5\n/set n_predict 3\n/set stop END\n/save {name}\n"));
+    let o = chat(&format!(
+        "/system be brief\nhello\n/set temp 0.5\n/set n_predict 3\n/set stop END\n/save {name}\n"
+    ));
     good(&o);
     let saved: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     assert_eq!(saved["system"], "be brief");
     assert_eq!(saved["messages"].as_array().unwrap().len(), 2);
     assert_eq!(saved["messages"][0]["content"], "hello");
-    assert_eq!((&saved["sampler"]["temperature"], &saved["max_tokens"], &saved["stop"][0]), (&0.5.into(), &3.into(), &"END".into()));
+    assert_eq!(
+        (&saved["sampler"]["temperature"], &saved["max_tokens"], &saved["stop"][0]),
+        (&0.5.into(), &3.into(), &"END".into())
+    );
     // Going on from the file is going on from the conversation.
     let straight = good(&chat("/system be brief\nhello\nmore\n"));
     let resumed = chat(&format!("/load {name}\n/set temp 0\n/set n_predict 6\n/stats\nmore\n"));
@@ -52,7 +57,11 @@ fn a_conversation_is_saved_and_loaded() {
     std::fs::write(&file, r#"{"golay_chat": 1, "messages": "\ud800"}"#).unwrap();
     let o = chat(&format!("hello\n/load {name}\n/load nowhere.json\n/load\n/stats\n"));
     good(&o);
-    assert!(err(&o).contains("2 messages") && err(&o).contains("a chat.json:") && err(&o).contains("nowhere.json"));
+    assert!(
+        err(&o).contains("2 messages")
+            && err(&o).contains("a chat.json:")
+            && err(&o).contains("nowhere.json")
+    );
     let o = golay_piped(&["chat", "-m", micro(), "--load", name], "");
     bad(&o, 1, &["a chat.json"]);
 }
@@ -62,9 +71,18 @@ fn settings_change_and_mistakes_are_told() {
     if !device() {
         return;
     }
-    let o = chat("/set parameter top_k 3\n/set\n/set top_k x\n/set nothing 1\n/set dry_base 0\n/set temp\n/set n_predict none\n/system\n/system a\n/system\n/system -\n/system\n/exit\n");
+    let o = chat(
+        "/set parameter top_k 3\n/set\n/set top_k x\n/set nothing 1\n/set dry_base 0\n/set temp\n/set n_predict none\n/system\n/system a\n/system\n/system -\n/system\n/exit\n",
+    );
     good(&o);
-    for word in ["top_k = 3", "\"x\" is not a whole number", "no parameter \"nothing\"", "dry_base", "needs a value", "(no system message)"] {
+    for word in [
+        "top_k = 3",
+        "\"x\" is not a whole number",
+        "no parameter \"nothing\"",
+        "dry_base",
+        "needs a value",
+        "(no system message)",
+    ] {
         assert!(err(&o).contains(word), "{word}: {}", err(&o));
     }
 }
@@ -105,7 +123,11 @@ fn a_lost_device_is_opened_again_and_the_chat_goes_on() {
     // Trial 28.
     let run = |lose: bool| {
         let mut c = golay();
-        c.args(["chat", "-m", micro()]).args(FLAGS).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        c.args(["chat", "-m", micro()])
+            .args(FLAGS)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         if lose {
             c.env("GOLAY_TEST_LOSE_DEVICE", "2");
         }
@@ -138,6 +160,8 @@ fn ctrl_c_stops_the_answer_and_not_the_program() {
     }
     let mut child: Child = golay()
         .args(["chat", "-m", micro(), "--temp", "1", "--ignore-eos", "--context-shift", "-c", "100"])
+        // No line break but the one after the answer.
+        .args(["--logit-bias", "10-inf"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -150,9 +174,15 @@ fn ctrl_c_stops_the_answer_and_not_the_program() {
         let mut some = [0; 5];
         stdout.read_exact(&mut some).unwrap();
         interrupt(child.id());
-        // The answer would go on for ever; it ends with a line break when it is stopped.
-        std::thread::sleep(std::time::Duration::from_millis(300));
+        // The answer would go on for ever.
+        while some[0] != b'\n' {
+            stdout.read_exact(&mut some[..1]).unwrap();
+        }
     }
+    // At the prompt one Ctrl-C is a hint.
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    interrupt(child.id());
+    std::thread::sleep(std::time::Duration::from_millis(200));
     stdin.write_all(b"/set n_predict 2\nhello\n/stats\n/bye\n").unwrap();
     drop(stdin);
     let mut rest = Vec::new();
@@ -160,7 +190,7 @@ fn ctrl_c_stops_the_answer_and_not_the_program() {
     let o = child.wait_with_output().unwrap();
     assert!(o.status.success(), "{:?} {}", o.status, err(&o));
     assert_eq!(err(&o).matches("(stopped)").count(), 2, "{}", err(&o));
-    assert!(err(&o).contains("6 messages"), "{}", err(&o));
+    assert!(err(&o).contains("6 messages") && err(&o).contains("(/bye or Ctrl-D ends"), "{}", err(&o));
 }
 
 #[test]

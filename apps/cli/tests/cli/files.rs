@@ -1,11 +1,12 @@
 //! What a MODEL argument means, `golay inspect`, `list` and `rm`, `doctor`.
 
-use crate::support::{bad, data, device, err, good, good_json, golay, golay_with, llama, micro};
+use crate::support::{bad, data, device, err, golay, golay_with, good, good_json, llama, micro};
 use serde_json::json;
 
 #[test]
 fn models_that_are_not_there_or_do_not_run() {
-    let said = bad(&golay_with(["run", "-m", "nothing", "-p", "x"]), 1, &["nothing", "golay pull", "no-models"]);
+    let said =
+        bad(&golay_with(["run", "-m", "nothing", "-p", "x"]), 1, &["nothing", "golay pull", "no-models"]);
     assert_eq!(said.lines().count(), 1, "one line: {said}");
     bad(&golay_with(["run", "-m", "../nothing", "-p", "x"]), 1, &["no such file"]);
     bad(&golay_with(["run", "-m", "", "-p", "x"]), 2, &["empty"]);
@@ -32,7 +33,9 @@ fn inspect_shows_what_there_is() {
     assert_eq!(v["parameters"], 94528);
     assert_eq!(v["types"][0]["type"], "F32");
     let t = v["tensors"].as_array().unwrap();
-    assert!(t.iter().any(|t| t["name"] == "model.embed_tokens.weight" && t["shape"] == json!([256, 64]) && t["bytes"] == 65536));
+    assert!(t.iter().any(|t| t["name"] == "model.embed_tokens.weight"
+        && t["shape"] == json!([256, 64])
+        && t["bytes"] == 65536));
     // A lone file of tensors.
     let o = golay_with(["inspect", data("ggml_blocks.safetensors").to_str().unwrap()]);
     assert!(good(&o).contains("safetensors file"));
@@ -49,11 +52,23 @@ fn the_cache_is_listed_and_models_removed() {
     let o = run(&["list"]);
     assert_eq!(good(&o), "");
     assert!(err(&o).contains("golay pull"));
-    for name in ["One.gguf", "two-00001-of-00002.gguf", "two-00002-of-00002.gguf", "half.gguf.part", "half.gguf.part.json", "note.txt"] {
+    for name in [
+        "One.gguf",
+        "two-00001-of-00002.gguf",
+        "two-00002-of-00002.gguf",
+        "half.gguf.part",
+        "half.gguf.part.json",
+        "note.txt",
+    ] {
         std::fs::write(dir.path().join(name), "12345").unwrap();
     }
     let list = good(&run(&["list"]));
-    assert!(list.contains("One.gguf") && list.contains("not whole") && !list.contains("note.txt") && !list.contains(".json"));
+    assert!(
+        list.contains("One.gguf")
+            && list.contains("not whole")
+            && !list.contains("note.txt")
+            && !list.contains(".json")
+    );
     assert_eq!(good_json(&run(&["list", "--json"])).as_array().unwrap().len(), 4);
     // Names go with or without the ending, in any case.
     bad(&run(&["inspect", "one"]), 1, &["One.gguf"]);
@@ -75,7 +90,11 @@ fn the_doctor_tests_every_kernel() {
     let o = golay_with(["doctor", "--quick", "--json"]);
     let v = good_json(&o);
     assert_eq!(v["failed"], 0);
-    assert!(v["passed"].as_u64().unwrap() > 20 && v["caps"]["invocations"].is_number() && v["geometry"]["gemv"].is_string());
+    assert!(
+        v["passed"].as_u64().unwrap() > 20
+            && v["caps"]["invocations"].is_number()
+            && v["geometry"]["gemv"].is_string()
+    );
     assert!(v["tests"][0]["variant"].is_string());
     let text = good(&golay_with(["doctor", "--quick", "-q"]));
     assert!(text.contains("all kernels agree") && text.contains("gemv"), "{text}");

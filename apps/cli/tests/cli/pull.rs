@@ -1,7 +1,7 @@
 //! `golay pull` against a server with faults (trial 27).
 
 use crate::server::{Faults, Server, sha256};
-use crate::support::{bad, err, good, good_json, golay};
+use crate::support::{bad, err, golay, good, good_json};
 use serde_json::json;
 use std::path::Path;
 use std::process::Output;
@@ -37,7 +37,10 @@ fn a_file_comes_whole_and_checked() {
     assert!(err(&pull(&server, dir.path(), &[NAME])).contains("there already"));
     assert!(server.asked().is_empty());
     let v = good_json(&pull(&server, dir.path(), &["--force", "--json", &format!("hf:{NAME}")]));
-    assert_eq!((&v["bytes"], &v["received"], &v["sha256"]), (&json!(4500), &json!(4500), &json!(sha256(&content()))));
+    assert_eq!(
+        (&v["bytes"], &v["received"], &v["sha256"]),
+        (&json!(4500), &json!(4500), &json!(sha256(&content())))
+    );
     // A plain address.
     let url = format!("{}{FILE}", server.url);
     good(&pull(&server, dir.path(), &["--force", &url]));
@@ -48,14 +51,14 @@ fn a_file_comes_whole_and_checked() {
 fn a_server_that_ignores_ranges() {
     let (server, dir) = (Server::start(&[(FILE, &content())]), tempfile::tempdir().unwrap());
     server.faults(Faults { truncate: Some((2000, 99)), ..Default::default() });
-    bad(&pull(&server, dir.path(), &[NAME]), 1, &["ended at byte 2500"]);
+    bad(&pull(&server, dir.path(), &[NAME]), 1, &["ended early, at byte 2500"]);
     // Half is there; now the server answers 200 to everything.
     server.faults(Faults { ignores_ranges: true, ..Default::default() });
     server.asked();
     let o = pull(&server, dir.path(), &[NAME]);
     good(&o);
     assert!(err(&o).contains("ignores ranges"), "{}", err(&o));
-    assert_eq!(server.asked(), [0], "one request for the whole file");
+    assert_eq!(server.asked(), [2000], "one request, answered with the whole file");
     whole(dir.path());
 }
 
@@ -65,13 +68,17 @@ fn a_truncated_body_is_fetched_again_and_only_that() {
     server.faults(Faults { truncate: Some((2000, 1)), ..Default::default() });
     let o = pull(&server, dir.path(), &[NAME]);
     good(&o);
-    assert!(err(&o).contains("ended at byte 2500") && err(&o).contains("2000-2999 again"), "{}", err(&o));
+    assert!(
+        err(&o).contains("ended early, at byte 2500") && err(&o).contains("2000-2999 again"),
+        "{}",
+        err(&o)
+    );
     assert_eq!(server.asked(), [0, 1000, 2000, 2000, 3000, 4000]);
     whole(dir.path());
     // When it does not get better, the next start goes on from there.
     let dir = tempfile::tempdir().unwrap();
     server.faults(Faults { truncate: Some((3000, 99)), ..Default::default() });
-    bad(&pull(&server, dir.path(), &[NAME]), 1, &["ended at byte 3500", "goes on from there"]);
+    bad(&pull(&server, dir.path(), &[NAME]), 1, &["ended early, at byte 3500", "goes on from there"]);
     server.faults(Faults::default());
     server.asked();
     let o = pull(&server, dir.path(), &[NAME]);

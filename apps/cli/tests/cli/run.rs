@@ -1,6 +1,9 @@
 //! `golay run`.
 
-use crate::support::{bad, comma, data, device, err, good, good_json, golay, golay_piped, golay_with, i32s, llama, micro, tensor};
+use crate::support::{
+    bad, comma, data, device, err, golay, golay_piped, golay_with, good, good_json, i32s, llama, micro,
+    tensor,
+};
 use serde_json::{Value, json};
 
 fn answer(more: &[&str]) -> Value {
@@ -13,15 +16,29 @@ fn the_json_has_its_fields_and_stdout_nothing_else() {
     if !device() {
         return;
     }
-    let o = golay_with(["run", "-m", micro(), "-p", "hello", "-n", "6", "--temp", "0", "--json", "--ignore-eos"]);
+    let o =
+        golay_with(["run", "-m", micro(), "-p", "hello", "-n", "6", "--temp", "0", "--json", "--ignore-eos"]);
     let v = good_json(&o);
     let keys: Vec<&str> = v.as_object().unwrap().keys().map(String::as_str).collect();
-    let first = ["text", "tokens", "prompt_tokens", "generated_tokens", "finish_reason", "ttft_s", "decode_tok_s",
-        "prefill_tok_s", "adapter", "device_type"];
+    let first = [
+        "text",
+        "tokens",
+        "prompt_tokens",
+        "generated_tokens",
+        "finish_reason",
+        "ttft_s",
+        "decode_tok_s",
+        "prefill_tok_s",
+        "adapter",
+        "device_type",
+    ];
     for k in first {
         assert!(keys.contains(&k), "{k}");
     }
-    assert_eq!((&v["prompt_tokens"], &v["generated_tokens"], &v["finish_reason"]), (&json!(5), &json!(6), &json!("length")));
+    assert_eq!(
+        (&v["prompt_tokens"], &v["generated_tokens"], &v["finish_reason"]),
+        (&json!(5), &json!(6), &json!("length"))
+    );
     assert_eq!(v["tokens"].as_array().unwrap().len(), 6);
     assert!(v["ttft_s"].as_f64().unwrap() > 0.0 && v["decode_tok_s"].as_f64().unwrap() > 0.0);
     assert_eq!(o.stdout.iter().filter(|b| **b == b'\n').count(), 1);
@@ -31,7 +48,8 @@ fn the_json_has_its_fields_and_stdout_nothing_else() {
         assert!(err(&o).contains("computing on the CPU through"), "{}", err(&o));
     }
     assert!(!err(&o).contains('\x1b'), "no colour codes on a pipe");
-    let quiet = golay_with(["run", "-q", "-m", micro(), "-p", "hello", "-n", "6", "--temp", "0", "--ignore-eos"]);
+    let quiet =
+        golay_with(["run", "-q", "-m", micro(), "-p", "hello", "-n", "6", "--temp", "0", "--ignore-eos"]);
     assert_eq!(good(&quiet), format!("{}\n", v["text"].as_str().unwrap()));
     assert_eq!(err(&quiet), "");
 }
@@ -46,7 +64,18 @@ fn greedy_ids_are_the_goldens() {
         let ids = i32s(&tensor(&goldens, &format!("p{i}.input_ids")).1);
         let expected = i32s(&tensor(&goldens, &format!("p{i}.greedy_ids")).1);
         let n = expected.len().to_string();
-        let v = good_json(&golay_with(["run", "-m", &llama(), "--ids", &comma(&ids), "-n", &n, "--temp", "0", "--json"]));
+        let v = good_json(&golay_with([
+            "run",
+            "-m",
+            &llama(),
+            "--ids",
+            &comma(&ids),
+            "-n",
+            &n,
+            "--temp",
+            "0",
+            "--json",
+        ]));
         assert_eq!(v["tokens"], json!(expected), "prompt {i}");
         assert_eq!(v["text"], "", "no tokenizer, no text");
     }
@@ -89,14 +118,16 @@ fn biases_bans_and_penalties_act() {
     if !device() {
         return;
     }
-    let first = |more: &[&str]| answer(&[&["-n", "1", "--temp", "0"], more].concat())["tokens"][0].as_u64().unwrap();
+    let first =
+        |more: &[&str]| answer(&[&["-n", "1", "--temp", "0"], more].concat())["tokens"][0].as_u64().unwrap();
     let best = first(&[]);
     assert_ne!(first(&["-l", &format!("{best}-inf")]), best);
     assert_eq!(first(&["--logit-bias", "65+1000"]), 65);
     assert_eq!(first(&["--logit-bias", "65=1000", "--top-k", "0"]), 65);
     // Trial 22 and 24: the argmax whatever the filters say; a biased-away end runs to the limit.
     assert_eq!(first(&["--top-k", "0", "--top-p", "0", "--min-p", "1"]), best);
-    let o = golay_with(["run", "-m", micro(), "-p", "x", "-n", "30", "--json", "--temp", "0", "-l", "255-100"]);
+    let o =
+        golay_with(["run", "-m", micro(), "-p", "x", "-n", "30", "--json", "--temp", "0", "-l", "255-100"]);
     assert_eq!(good_json(&o)["finish_reason"], "length");
 }
 
@@ -177,7 +208,11 @@ fn little_and_nothing_is_generated() {
     bad(&golay_with(["run", "-m", micro(), "--ids", ""]), 1, &["the prompt is empty"]);
     bad(&golay_with(["run", "-m", &llama(), "-p", "x"]), 1, &["tokenizer"]);
     bad(&golay_with(["run", "-m", &llama(), "--ids", "1,256"]), 1, &["256", "vocabulary of 256"]);
-    bad(&golay_with(["run", "-m", &llama(), "--ids", "1", "--memory-limit", "10K"]), 1, &["bytes are needed", "weights"]);
+    bad(
+        &golay_with(["run", "-m", &llama(), "--ids", "1", "--memory-limit", "10K"]),
+        1,
+        &["bytes are needed", "weights"],
+    );
 }
 
 #[test]
@@ -215,7 +250,11 @@ fn devices_are_picked_or_refused() {
     if !device() {
         return;
     }
-    bad(&golay_with(["run", "-m", &llama(), "--ids", "1", "--device", "no such card"]), 1, &["no such card", "0: "]);
+    bad(
+        &golay_with(["run", "-m", &llama(), "--ids", "1", "--device", "no such card"]),
+        1,
+        &["no such card", "0: "],
+    );
     let o = golay().args(["run", "-m", &llama(), "--ids", "1"]).env("GOLAY_DEVICE", "99").output().unwrap();
     bad(&o, 1, &["99"]);
     let o = golay().args(["run", "-m", &llama(), "--ids", "1"]).env("GOLAY_CAPS", "tiny").output().unwrap();

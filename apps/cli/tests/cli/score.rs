@@ -1,6 +1,8 @@
 //! `golay logits` and `golay eval ppl`.
 
-use crate::support::{bad, comma, data, device, err, f32s, good, good_json, golay_with, i32s, llama, micro, tensor};
+use crate::support::{
+    bad, comma, data, device, err, f32s, golay_with, good, good_json, i32s, llama, micro, tensor,
+};
 
 #[test]
 fn logits_are_the_goldens() {
@@ -15,7 +17,8 @@ fn logits_are_the_goldens() {
     let tolerance = 4.76e-4;
     for (i, which) in [(1, "all"), (2, "all"), (3, "last:4")] {
         let ids = i32s(&tensor(&goldens, &format!("p{i}.input_ids")).1);
-        let o = golay_with(["logits", "-m", &llama(), "--ids", &comma(&ids), "--positions", which, "-o", file]);
+        let o =
+            golay_with(["logits", "-m", &llama(), "--ids", &comma(&ids), "--positions", which, "-o", file]);
         assert_eq!(good(&o), "", "the result is the file");
         let (shape, got) = tensor(file.as_ref(), "logits");
         let (_, positions) = tensor(file.as_ref(), "positions");
@@ -43,7 +46,11 @@ fn logits_refuse_what_cannot_be() {
     }
     bad(&golay_with(["logits", "-m", &llama(), "--ids", "256", "-o", "f"]), 1, &["vocabulary"]);
     bad(&golay_with(["logits", "-m", &llama(), "--ids", "", "-o", "f"]), 1, &["empty"]);
-    bad(&golay_with(["logits", "-m", &llama(), "--ids", "1,2", "-o", "/no/such/folder/f"]), 1, &["/no/such/folder/f"]);
+    bad(
+        &golay_with(["logits", "-m", &llama(), "--ids", "1,2", "-o", "/no/such/folder/f"]),
+        1,
+        &["/no/such/folder/f"],
+    );
     bad(&golay_with(["logits", "-m", &llama(), "--ids", "1,2,3", "-c", "2", "-o", "f"]), 1, &["context"]);
 }
 

@@ -99,7 +99,10 @@ fn serve(mut stream: TcpStream, shared: &Mutex<Shared>) {
 /// A repository's file is redirected to /cdn, as the hub does.
 fn reply(s: &mut Shared, path: &str, range: Option<(u64, u64)>) -> Vec<u8> {
     let plain = |status: &str, headers: &str, body: &[u8]| {
-        let head = format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+        let head = format!(
+            "HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\nConnection: close\r\n\r\n",
+            body.len()
+        );
         [head.as_bytes(), body].concat()
     };
     if let Some(status) = s.faults.status {
@@ -111,13 +114,18 @@ fn reply(s: &mut Shared, path: &str, range: Option<(u64, u64)>) -> Vec<u8> {
         return plain("200 OK", "Content-Type: application/json\r\n", &file);
     }
     if !path.starts_with("/cdn/") {
-        let hash = if s.faults.no_hash { String::new() } else { format!("X-Linked-Etag: \"{}\"\r\n", sha256(&file)) };
+        let hash = if s.faults.no_hash {
+            String::new()
+        } else {
+            format!("X-Linked-Etag: \"{}\"\r\n", sha256(&file))
+        };
         let headers = format!("{hash}X-Linked-Size: {}\r\nLocation: /cdn{path}\r\n", file.len());
         return plain("302 Found", &headers, b"over there");
     }
     let size = file.len() as u64;
     let whole = s.faults.ignores_ranges || range.is_none();
-    let (a, b) = if whole { (0, size - 1) } else { range.map(|(a, b)| (a, b.min(size - 1))).unwrap_or_default() };
+    let (a, b) =
+        if whole { (0, size - 1) } else { range.map(|(a, b)| (a, b.min(size - 1))).unwrap_or_default() };
     if a >= size {
         return plain("416 Range Not Satisfiable", "", b"");
     }
@@ -137,7 +145,11 @@ fn reply(s: &mut Shared, path: &str, range: Option<(u64, u64)>) -> Vec<u8> {
     if s.faults.digests {
         head += &format!("Content-Digest: sha-256=:{}:\r\n", base64(&sha256_bytes(right)));
     }
-    head += &format!("ETag: \"{}\"\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", &sha256(&file)[..8], body.len());
+    head += &format!(
+        "ETag: \"{}\"\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        &sha256(&file)[..8],
+        body.len()
+    );
     if let Some((_, times)) = s.faults.truncate.as_mut().filter(|(at, times)| *at == a && *times > 0) {
         *times -= 1;
         body.truncate(body.len() / 2);

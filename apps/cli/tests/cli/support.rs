@@ -155,9 +155,13 @@ fn tokenizer() -> Value {
 pub fn smollm2() -> Option<String> {
     let given = std::env::var_os("GOLAY_TEST_GGUF").map(PathBuf::from);
     let set = |n: &str| std::env::var_os(n).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let cache = set("GOLAY_MODELS")
-        .or_else(|| set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|h| h.join(".cache"))).map(|c| c.join("golay/models")));
-    let path = given.or_else(|| cache.map(|c| c.join("SmolLM2-135M-Instruct.Q4_1.gguf"))).filter(|p| p.is_file());
+    let cache = set("GOLAY_MODELS").or_else(|| {
+        set("XDG_CACHE_HOME")
+            .or_else(|| set("HOME").map(|h| h.join(".cache")))
+            .map(|c| c.join("golay/models"))
+    });
+    let path =
+        given.or_else(|| cache.map(|c| c.join("SmolLM2-135M-Instruct.Q4_1.gguf"))).filter(|p| p.is_file());
     if path.is_none() {
         println!("skipped: no SmolLM2 (GOLAY_TEST_GGUF, or the cache)");
     }

@@ -1,6 +1,6 @@
 //! `golay tokenize`, `detokenize` and `template`, which need no device.
 
-use crate::support::{bad, good, good_json, golay_piped, golay_with, llama, micro};
+use crate::support::{bad, golay_piped, golay_with, good, good_json, llama, micro};
 use serde_json::json;
 
 fn tokenize(more: &[&str]) -> std::process::Output {
@@ -9,7 +9,10 @@ fn tokenize(more: &[&str]) -> std::process::Output {
 
 #[test]
 fn ids_of_a_text() {
-    assert_eq!(good(&tokenize(&["-p", "a\n'\\é"])), "    97  'a'\n    10  '\\n'\n    39  '''\n    92  '\\\\'\n   195  '\\xc3'\n   169  '\\xa9'\n");
+    assert_eq!(
+        good(&tokenize(&["-p", "a\n'\\é"])),
+        "    97  'a'\n    10  '\\n'\n    39  '''\n    92  '\\\\'\n   195  '\\xc3'\n   169  '\\xa9'\n"
+    );
     assert_eq!(good_json(&tokenize(&["-p", "ab", "--json"])), json!({"ids": [97, 98]}));
     assert_eq!(good_json(&tokenize(&["-p", "", "--json"])), json!({"ids": []}));
     // Trial 15: what a person types is text unless asked for.

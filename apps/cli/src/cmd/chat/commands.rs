@@ -138,7 +138,11 @@ impl Chat<'_> {
         }
         if let Some(o) = &self.open {
             let held = o.session.tokens().len();
-            note(&format!("context: {held} of {} tokens, {} messages", o.engine.plan.context, self.messages.len()));
+            note(&format!(
+                "context: {held} of {} tokens, {} messages",
+                o.engine.plan.context,
+                self.messages.len()
+            ));
             note(&format!("memory: {}", o.engine.plan));
             note(&format!("device: {} ({})", o.engine.gpu.info.name, o.engine.gpu.info.backend));
         }

@@ -32,10 +32,11 @@ pub enum Lines {
 impl Lines {
     /// An editor when both ends are a terminal (it writes to stdout), plain lines otherwise.
     pub fn new() -> Self {
-        if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
-            if let Ok(e) = rustyline::DefaultEditor::new() {
-                return Self::Editor(Box::new(e));
-            }
+        if std::io::stdin().is_terminal()
+            && std::io::stdout().is_terminal()
+            && let Ok(e) = rustyline::DefaultEditor::new()
+        {
+            return Self::Editor(Box::new(e));
         }
         Self::Plain
     }

@@ -33,7 +33,12 @@ pub struct Saved {
 
 impl Saved {
     /// Fills in the version.
-    pub fn new(model: &str, system: Option<String>, messages: Vec<Value>, options: &golay::engine::TextOptions) -> Self {
+    pub fn new(
+        model: &str,
+        system: Option<String>,
+        messages: Vec<Value>,
+        options: &golay::engine::TextOptions,
+    ) -> Self {
         Self {
             golay_chat: VERSION,
             model: model.to_owned(),
