@@ -20,8 +20,12 @@ fn llama_files() -> Vec<(String, Vec<u8>)> {
 }
 
 async fn load(files: Vec<(String, Vec<u8>)>, context: Option<u32>) -> Option<Arc<Engine>> {
-    let options =
-        LoadOptions { context, kv: Some(KvType::F32), caps: CapsRequest::from_env().expect("caps"), ..Default::default() };
+    let options = LoadOptions {
+        context,
+        kv: Some(KvType::F32),
+        caps: CapsRequest::from_env().expect("caps"),
+        ..Default::default()
+    };
     let file = ModelFile::from_files(files).expect("files");
     match Engine::load(file, &options, &mut |_| {}).await {
         Ok(e) => Some(e),
@@ -37,7 +41,11 @@ fn greedy(max: usize) -> AnswerOptions {
     AnswerOptions { max_tokens: Some(max), sampler: SamplerParams::greedy(), ..Default::default() }
 }
 
-async fn ask(s: &mut Session, prompt: &[u32], o: &AnswerOptions) -> Result<golay::engine::Answer, EngineError> {
+async fn ask(
+    s: &mut Session,
+    prompt: &[u32],
+    o: &AnswerOptions,
+) -> Result<golay::engine::Answer, EngineError> {
     s.answer(prompt, o, &Cancel::default(), &mut |_, _| {}, &mut |_| ControlFlow::Continue(())).await
 }
 
@@ -60,10 +68,16 @@ fn a_step_is_one_submit_and_creates_nothing() {
             marks.push(read());
             ControlFlow::Continue(())
         };
-        s.answer(&prompt(20), &greedy(200), &Cancel::default(), &mut |_, _| {}, &mut on).await.expect("answer");
+        s.answer(&prompt(20), &greedy(200), &Cancel::default(), &mut |_, _| {}, &mut on)
+            .await
+            .expect("answer");
         assert_eq!(marks.len(), 200);
         let (second, last) = (marks[1], marks[199]);
-        assert_eq!(&second[..3], &last[..3], "buffers, bind groups and pipelines between token 2 and token 200");
+        assert_eq!(
+            &second[..3],
+            &last[..3],
+            "buffers, bind groups and pipelines between token 2 and token 200"
+        );
         // Steps run ahead of the host by a fixed number, so the middle of the answer is free of the ends' effects.
         let (a, b) = (marks[10], marks[110]);
         assert_eq!(b[3] - a[3], 100, "one submit per token");
@@ -147,7 +161,10 @@ fn a_receiver_that_goes_away_ends_the_answer_within_a_step() {
             seen += 1;
             if seen == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let a = s.answer(&prompt(5), &greedy(100), &Cancel::default(), &mut |_, _| {}, &mut on).await.expect("answer");
+        let a = s
+            .answer(&prompt(5), &greedy(100), &Cancel::default(), &mut |_, _| {}, &mut on)
+            .await
+            .expect("answer");
         assert_eq!((a.finish, a.ids.len()), (Finish::Receiver, 3));
         let submits = e.gpu.counters.submits.load(Ordering::Relaxed) - before;
         assert!(submits < 12, "{submits} submissions for three ids");

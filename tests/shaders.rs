@@ -237,10 +237,10 @@ fn no_constant_is_written_by_hand_on_both_sides() {
     let mut names = BTreeSet::new();
     for file in files(&root.join("shaders"), "wgsl") {
         for line in std::fs::read_to_string(&file).unwrap().lines() {
-            if let Some((name, value)) = line.strip_prefix("const ").and_then(|l| l.split_once(": u32 =")) {
-                if value.trim_start().starts_with(|c: char| c.is_ascii_digit()) {
-                    names.insert(name.to_owned());
-                }
+            if let Some((name, value)) = line.strip_prefix("const ").and_then(|l| l.split_once(": u32 ="))
+                && value.trim_start().starts_with(|c: char| c.is_ascii_digit())
+            {
+                names.insert(name.to_owned());
             }
         }
     }

@@ -82,12 +82,20 @@ pub struct Answer {
 impl Answer {
     /// Ids per second after the first.
     pub fn decode_tok_s(&self) -> f64 {
-        if self.ids.len() > 1 && self.decode_s > 0.0 { (self.ids.len() - 1) as f64 / self.decode_s } else { 0.0 }
+        if self.ids.len() > 1 && self.decode_s > 0.0 {
+            (self.ids.len() - 1) as f64 / self.decode_s
+        } else {
+            0.0
+        }
     }
 
     /// Computed prompt ids per second.
     pub fn prefill_tok_s(&self) -> f64 {
-        if self.prefill_s > 0.0 { (self.prompt_tokens - self.reused_tokens) as f64 / self.prefill_s } else { 0.0 }
+        if self.prefill_s > 0.0 {
+            (self.prompt_tokens - self.reused_tokens) as f64 / self.prefill_s
+        } else {
+            0.0
+        }
     }
 }
 
@@ -138,7 +146,11 @@ impl Session {
         }
         let context = engine.plan.context as usize;
         if prompt.len() >= context && !options.context_shift {
-            return Err(EngineError::ContextFull { prompt: prompt.len(), held: 0, context: engine.plan.context });
+            return Err(EngineError::ContextFull {
+                prompt: prompt.len(),
+                held: 0,
+                context: engine.plan.context,
+            });
         }
         let vocab = engine.spec.vocab;
         let mut sampler = Sampler::new(options.sampler.clone(), vocab, options.breakers.clone())?;

@@ -60,11 +60,11 @@ impl Session {
         let engine = self.engine.clone();
         let tokenizer = engine.tokenizer.as_ref();
         let breakers = match tokenizer {
-            Some(t) if options.sampler.dry_multiplier > 0.0 => Breakers::from_strings(
-                &options.sampler.dry_sequence_breakers,
-                engine.spec.vocab,
-                |id| t.token_bytes(id).ok(),
-            ),
+            Some(t) if options.sampler.dry_multiplier > 0.0 => {
+                Breakers::from_strings(&options.sampler.dry_sequence_breakers, engine.spec.vocab, |id| {
+                    t.token_bytes(id).ok()
+                })
+            }
             _ => Breakers::none(),
         };
         let answer_options = AnswerOptions {

@@ -99,10 +99,7 @@ pub enum EngineError {
 impl EngineError {
     /// True when the device is gone and the engine has to be opened anew.
     pub fn device_lost(&self) -> bool {
-        matches!(
-            self,
-            Self::Gpu(GpuError::Lost(_)) | Self::Load(LoadError::Gpu(GpuError::Lost(_)))
-        )
+        matches!(self, Self::Gpu(GpuError::Lost(_)) | Self::Load(LoadError::Gpu(GpuError::Lost(_))))
     }
 }
 

@@ -149,8 +149,7 @@ async fn branch(
     post_norm: Option<&Buffer>,
 ) -> Result<()> {
     let (s, spec) = (p.scratch, p.spec);
-    let (y, epilogue) =
-        if post_norm.is_some() { (&s.xn, Epilogue::Store) } else { (&s.x, Epilogue::Add) };
+    let (y, epilogue) = if post_norm.is_some() { (&s.xn, Epilogue::Store) } else { (&s.x, Epilogue::Add) };
     let product = Product { bias, ..Product::plain(x, y, spec.hidden, epilogue) };
     matrix(r, m, &product, width, s).await?;
     match post_norm {

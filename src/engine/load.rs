@@ -36,15 +36,13 @@ pub struct LoadOptions {
 #[derive(Clone, Debug)]
 pub enum Progress {
     /// The adapter that was chosen.
-    Device(wgpu::AdapterInfo),
+    Device(Box<wgpu::AdapterInfo>),
     /// What it will take.
     Plan(MemoryPlan),
     /// Blocks loaded, blocks.
     Weights(usize, usize),
     /// Self tests run on an adapter that is new here, self tests.
     Check(usize, usize),
-    /// Kernels compiled, kernels.
-    Kernels(usize, usize),
 }
 
 /// A model on a device. Sessions share it.
@@ -100,7 +98,7 @@ impl Engine {
         options: &LoadOptions,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Arc<Self>> {
-        progress(Progress::Device(gpu.info.clone()));
+        progress(Progress::Device(Box::new(gpu.info.clone())));
         let wanted = options.tuning.clone().unwrap_or_else(|| Tuning::for_caps(&gpu.caps));
         let (kernels, tuning) = adapter_notes::kernels(&gpu, wanted, options.check_adapter, progress).await?;
         let tensors = file.tensors();
@@ -113,10 +111,8 @@ impl Engine {
             log::warn!("tensor {name} is not used by {}", spec.arch);
         }
         let (tokenizer, template) = text(&file)?;
-        if let Some(t) = &tokenizer {
-            if t.vocab_size() as u64 > u64::from(spec.vocab) {
-                log::warn!("the tokenizer has {} ids, the model {}", t.vocab_size(), spec.vocab);
-            }
+        if let Some(t) = tokenizer.as_ref().filter(|t| t.vocab_size() as u64 > u64::from(spec.vocab)) {
+            log::warn!("the tokenizer has {} ids, the model {}", t.vocab_size(), spec.vocab);
         }
         let sampling = sampling(&file)?;
         let weights =

@@ -60,15 +60,11 @@ impl MemoryPlan {
                 expected: "at least 1".into(),
             });
         }
-        let values: u64 =
-            spec.layers.iter().map(|l| 2 * u64::from(l.kv_heads) * u64::from(l.head_dim)).sum();
+        let values: u64 = spec.layers.iter().map(|l| 2 * u64::from(l.kv_heads) * u64::from(l.head_dim)).sum();
         let tables: u64 = spec.ropes.iter().map(|r| u64::from(r.dims) * 4).sum();
         let at = |n: u32, t: KvType| (values * t.bytes() + tables) * u64::from(n);
-        let kv_type = kv.unwrap_or(if at(context, KvType::F32) <= F32_KV_LIMIT {
-            KvType::F32
-        } else {
-            KvType::F16
-        });
+        let kv_type =
+            kv.unwrap_or(if at(context, KvType::F32) <= F32_KV_LIMIT { KvType::F32 } else { KvType::F16 });
         // A layer's keys are one binding: a context beyond that cannot be had on this adapter.
         let widest = spec.layers.iter().map(|l| u64::from(l.kv_heads) * u64::from(l.head_dim)).max();
         let row = widest.unwrap_or(1).max(1) * kv_type.bytes();
@@ -137,8 +133,7 @@ impl std::fmt::Display for MemoryPlan {
 }
 
 fn matrix_bytes(tensors: &TensorSet, m: &MatrixSlot) -> Result<u64> {
-    let types: Vec<_> =
-        m.pieces.iter().filter_map(|p| tensors.get(&p.tensor)).map(|t| t.ttype).collect();
+    let types: Vec<_> = m.pieces.iter().filter_map(|p| tensors.get(&p.tensor)).map(|t| t.ttype).collect();
     device_bytes(device_type(&types), m.rows(), m.cols).map_err(|source| {
         EngineError::Load(crate::weights::LoadError::Weights { tensor: m.name.clone(), source })
     })

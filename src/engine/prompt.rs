@@ -73,7 +73,9 @@ fn mark(message: &Value, specials: &[String]) -> Value {
         Value::Array(list) => list.iter().map(|v| mark(v, specials)).collect(),
         Value::Object(map) => Value::Object(
             map.iter()
-                .map(|(k, v)| (k.clone(), if k == "role" || k == "type" { v.clone() } else { mark(v, specials) }))
+                .map(|(k, v)| {
+                    (k.clone(), if k == "role" || k == "type" { v.clone() } else { mark(v, specials) })
+                })
                 .collect(),
         ),
         other => other.clone(),

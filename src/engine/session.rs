@@ -275,7 +275,8 @@ impl Session {
                     cost = cost.saturating_add(c);
                     end += 1;
                 }
-                let mut encoder = gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+                let mut encoder =
+                    gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
                 {
                     let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
                     self.recorded.chunk.encode(gpu, &mut pass, at..end, n);

@@ -121,11 +121,9 @@ impl Gpu {
         device.on_uncaptured_error(Arc::new(move |e: wgpu::Error| {
             log::error!("device error: {e}");
             h.note(match e {
-                wgpu::Error::OutOfMemory { .. } => GpuError::OutOfMemory {
-                    what: "the device".into(),
-                    bytes: 0,
-                    why: e.to_string(),
-                },
+                wgpu::Error::OutOfMemory { .. } => {
+                    GpuError::OutOfMemory { what: "the device".into(), bytes: 0, why: e.to_string() }
+                }
                 other => GpuError::Device(other.to_string()),
             });
         }));

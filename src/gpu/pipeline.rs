@@ -76,9 +76,10 @@ impl Kernel {
     /// When the shader has no such constant.
     pub fn constant(&self, name: &str) -> Result<u32> {
         let found = self.key.overrides.get(name).or_else(|| self.reflection.constants.get(name));
-        found
-            .copied()
-            .ok_or_else(|| GpuError::Binding { kernel: self.key.to_string(), what: format!("no constant {name}") })
+        found.copied().ok_or_else(|| GpuError::Binding {
+            kernel: self.key.to_string(),
+            what: format!("no constant {name}"),
+        })
     }
 }
 
@@ -114,7 +115,8 @@ impl Kernels {
             let path = folder.join(format!("{name}.pipelines"));
             let data = std::fs::read(&path).ok();
             let had = data.as_ref().map_or(0, Vec::len);
-            let desc = wgpu::PipelineCacheDescriptor { label: Some("golay"), data: data.as_deref(), fallback: true };
+            let desc =
+                wgpu::PipelineCacheDescriptor { label: Some("golay"), data: data.as_deref(), fallback: true };
             // SAFETY: the bytes come from `get_data` of a cache of the same adapter and driver, whose names are part
             // of the file's, in a folder that is the user's own; wgpu checks their header and starts empty on a
             // mismatch.
@@ -238,15 +240,17 @@ fn compile(gpu: &Gpu, key: &KernelKey, pipelines: Option<&wgpu::PipelineCache>) 
             count: None,
         })
         .collect();
-    let layout = gpu
-        .device
-        .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(&label), entries: &entries });
+    let layout = gpu.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+        label: Some(&label),
+        entries: &entries,
+    });
     let pipeline_layout = gpu.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
         label: Some(&label),
         bind_group_layouts: &[Some(&layout)],
         immediate_size: 0,
     });
-    let constants: Vec<(&str, f64)> = key.overrides.iter().map(|(k, v)| (k.as_str(), f64::from(*v))).collect();
+    let constants: Vec<(&str, f64)> =
+        key.overrides.iter().map(|(k, v)| (k.as_str(), f64::from(*v))).collect();
     let pipeline = gpu.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
         label: Some(&label),
         layout: Some(&pipeline_layout),

@@ -304,13 +304,11 @@ fn reflect(shader: &str, wgsl: &str) -> Result<Reflection> {
             };
             let index = index.trim().parse().map_err(|_| bad())?;
             r.bindings.push(Binding { index, name: name.trim().to_owned(), access });
-        } else if let Some(rest) = line.strip_prefix("const ").or_else(|| line.strip_prefix("override ")) {
-            if let Some((name, value)) = rest.split_once(": u32 =") {
-                let value = value.trim().trim_end_matches(';').trim_end_matches('u');
-                if let Ok(v) = value.parse() {
-                    r.constants.insert(name.trim().to_owned(), v);
-                }
-            }
+        } else if let Some(rest) = line.strip_prefix("const ").or_else(|| line.strip_prefix("override "))
+            && let Some((name, value)) = rest.split_once(": u32 =")
+            && let Ok(v) = value.trim().trim_end_matches(';').trim_end_matches('u').parse()
+        {
+            r.constants.insert(name.trim().to_owned(), v);
         }
     }
     Ok(r)

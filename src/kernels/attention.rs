@@ -66,14 +66,14 @@ impl Shape {
     /// A shape outside of it, in words.
     pub fn check(&self) -> Result<()> {
         let bad = |what: String| Err(GpuError::Binding { kernel: "attention".into(), what });
-        if self.head_dim == 0 || self.head_dim % 4 != 0 || self.head_dim > WG * 4 {
+        if self.head_dim == 0 || !self.head_dim.is_multiple_of(4) || self.head_dim > WG * 4 {
             return bad(format!("head_dim {} is not a multiple of 4 up to {}", self.head_dim, WG * 4));
         }
-        if self.kv_heads == 0 || self.heads % self.kv_heads != 0 {
+        if self.kv_heads == 0 || !self.heads.is_multiple_of(self.kv_heads) {
             return bad(format!("{} query heads over {} key/value heads", self.heads, self.kv_heads));
         }
         let unit = if self.interleaved { 4 } else { 8 };
-        if self.rot % unit != 0 || self.rot > self.head_dim {
+        if !self.rot.is_multiple_of(unit) || self.rot > self.head_dim {
             return bad(format!("{} rotated dims: expected a multiple of {unit} up to head_dim", self.rot));
         }
         Ok(())

@@ -115,6 +115,28 @@ pub fn gemv_key(w: &WeightPart<'_>, p: &Product<'_>, g: super::Gemv, serial: boo
         .flag("LAST", p.last_of.is_some())
 }
 
+/// Whether the shader has this geometry on an adapter with subgroups of `size` (0: unknown).
+fn gemv_fits(g: super::Gemv, size: u32) -> bool {
+    // A tree's sums share 16 KiB of workgroup memory with the stage of x.
+    let tree = g.lanes > 1 && !g.subgroup;
+    let subgroup = match (g.subgroup, g.lanes) {
+        (false, _) => true,
+        (true, 1) => shares(g.wg, size),
+        (true, lanes) => lanes == size,
+    };
+    g.lanes > 0
+        && g.wg.is_multiple_of(g.lanes)
+        && g.wg <= 256
+        && matches!(g.rows, 2 | 4 | 8)
+        && !(tree && g.wg * g.rows > 1024)
+        && subgroup
+}
+
+/// Whether the invocations of a subgroup can share their loads of x: eight lanes at least, and none missing.
+fn shares(wg: u32, size: u32) -> bool {
+    size >= 8 && wg.is_multiple_of(size)
+}
+
 /// Records `y = W x` for one token and one part.
 ///
 /// # Errors
@@ -122,10 +144,7 @@ pub fn gemv_key(w: &WeightPart<'_>, p: &Product<'_>, g: super::Gemv, serial: boo
 pub async fn gemv(r: &mut Recorder<'_>, w: &WeightPart<'_>, p: &Product<'_>) -> Result<()> {
     let g = r.tuning.gemv;
     let key = gemv_key(w, p, g, r.tuning.serial);
-    // A tree's sums share 16 KiB of workgroup memory with the stage of x.
-    let tree = g.lanes > 1 && !g.subgroup;
-    let fits = g.wg <= 256 && !(tree && g.wg * g.rows > 1024);
-    if g.lanes == 0 || g.wg % g.lanes != 0 || !matches!(g.rows, 2 | 4 | 8) || !fits {
+    if !gemv_fits(g, r.gpu.caps.subgroup_size) {
         return Err(GpuError::Binding { kernel: key.to_string(), what: format!("bad geometry {g:?}") });
     }
     let mut buffers = vec![("x", p.x.into()), ("y", p.y.into())];
@@ -157,6 +176,12 @@ pub async fn gemv(r: &mut Recorder<'_>, w: &WeightPart<'_>, p: &Product<'_>) -> 
 /// # Errors
 /// Buffers that do not bind.
 pub async fn gemm(r: &mut Recorder<'_>, w: &WeightPart<'_>, p: &Product<'_>, state: &Buffer) -> Result<()> {
+    if let Gemm::Reg { wg, subgroup: true, .. } = r.tuning.gemm
+        && !shares(wg, r.gpu.caps.subgroup_size)
+    {
+        let what = format!("bad geometry {:?}", r.tuning.gemm);
+        return Err(GpuError::Binding { kernel: "gemm_reg".into(), what });
+    }
     let (key, x, tile) = match r.tuning.gemm {
         Gemm::Reg { wg, cols, subgroup } => (
             w.key("gemm_reg")
@@ -164,7 +189,7 @@ pub async fn gemm(r: &mut Recorder<'_>, w: &WeightPart<'_>, p: &Product<'_>, sta
                 .define("COLS", cols)
                 .constant("WG", wg)
                 .flag("SUBGROUP", subgroup)
-                .flag("TAIL", w.cols % 32 != 0),
+                .flag("TAIL", !w.cols.is_multiple_of(32)),
             w.rows.div_ceil(wg * 4),
             cols,
         ),

@@ -18,7 +18,10 @@ pub async fn norm(
     eps: f32,
     add: bool,
 ) -> Result<()> {
-    let key = KernelKey::new("norm").flag("ADD", add).flag("SERIAL", r.tuning.serial).constant("WG", r.tuning.norm_wg);
+    let key = KernelKey::new("norm")
+        .flag("ADD", add)
+        .flag("SERIAL", r.tuning.serial)
+        .constant("WG", r.tuning.norm_wg);
     let groups = Groups::Tokens { x: 1, per_token: 1, tile: 1, z: 1 };
     r.add(
         key,
@@ -34,7 +37,13 @@ pub async fn norm(
 ///
 /// # Errors
 /// Buffers that do not bind.
-pub async fn nan_probe(r: &mut Recorder<'_>, x: &Buffer, count: u32, probe: u32, found: &Buffer) -> Result<()> {
+pub async fn nan_probe(
+    r: &mut Recorder<'_>,
+    x: &Buffer,
+    count: u32,
+    probe: u32,
+    found: &Buffer,
+) -> Result<()> {
     r.add(
         KernelKey::new("nan_probe"),
         &[("count", count.into()), ("probe", probe.into())],

@@ -19,7 +19,8 @@ pub enum Naming {
 }
 
 /// Prefixes that Hugging Face checkpoints put before a text model.
-const HF_PREFIXES: &[&str] = &["model.", "model.language_model.", "language_model.model.", "language_model.", ""];
+const HF_PREFIXES: &[&str] =
+    &["model.", "model.language_model.", "language_model.model.", "language_model.", ""];
 
 impl Naming {
     /// Finds which prefix a Hugging Face checkpoint uses.
@@ -161,7 +162,8 @@ pub fn build(c: &Config, tensors: &TensorSet, naming: Naming) -> Result<ModelSpe
     let layers = layers?;
     let final_norm = b.norm(naming.top(Role::FinalNorm), c.hidden)?;
     let used = b.used.into_inner();
-    let unused = tensors.iter().map(|t| t.name.clone()).filter(|n| !used.contains(n)).filter(|n| expected_unused(n));
+    let unused =
+        tensors.iter().map(|t| t.name.clone()).filter(|n| !used.contains(n)).filter(|n| expected_unused(n));
     Ok(ModelSpec {
         arch: c.arch.clone(),
         name: c.name.clone(),
@@ -183,8 +185,17 @@ pub fn build(c: &Config, tensors: &TensorSet, naming: Naming) -> Result<ModelSpe
 
 /// Tensors that are known to be unneeded: towers of multimodal models, rotary tables, duplicates.
 fn expected_unused(name: &str) -> bool {
-    const KNOWN: &[&str] =
-        &["rope_freqs", "rope_factors", "rotary_emb", "vision", "visual", "audio", "mm_projector", "multi_modal", "mtp."];
+    const KNOWN: &[&str] = &[
+        "rope_freqs",
+        "rope_factors",
+        "rotary_emb",
+        "vision",
+        "visual",
+        "audio",
+        "mm_projector",
+        "multi_modal",
+        "mtp.",
+    ];
     !KNOWN.iter().any(|k| name.contains(k))
 }
 
@@ -257,7 +268,13 @@ impl Builder<'_> {
         } else {
             None
         };
-        let out = self.rows_of(&format!("layer {n} attention output"), &weight(Role::Out), hidden, hidden, dims[0])?;
+        let out = self.rows_of(
+            &format!("layer {n} attention output"),
+            &weight(Role::Out),
+            hidden,
+            hidden,
+            dims[0],
+        )?;
         let post = |role| if gemma { self.norm(weight(role), c.hidden).map(Some) } else { Ok(None) };
         let no_rope = c.no_rope.get(at).copied().unwrap_or(false);
         let local = window > 0 && c.rope_local.is_some();
@@ -280,7 +297,13 @@ impl Builder<'_> {
             attn_post_norm: post(Role::AttnPostNorm)?,
             ffn_norm: self.norm(weight(Role::FfnNorm), c.hidden)?,
             gate_up: self.gate_up(n, &weight, u64::from(ffn))?,
-            down: self.rows_of(&format!("layer {n} down"), &weight(Role::Down), hidden, hidden, u64::from(ffn))?,
+            down: self.rows_of(
+                &format!("layer {n} down"),
+                &weight(Role::Down),
+                hidden,
+                hidden,
+                u64::from(ffn),
+            )?,
             ffn_post_norm: post(Role::FfnPostNorm)?,
         })
     }

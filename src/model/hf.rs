@@ -233,8 +233,7 @@ fn rope(k: &Keys<'_>, family: Family, head_dim: u32, context: u32, kind: &str) -
             let long = f64::from(context) > original;
             let key = if long { "long_factor" } else { "short_factor" };
             let list = s.list(key, dims / 2)?;
-            let list =
-                list.ok_or_else(|| ModelError::Missing { arch: k.arch.clone(), key: key.into() })?;
+            let list = list.ok_or_else(|| ModelError::Missing { arch: k.arch.clone(), key: key.into() })?;
             let divisors: Option<Vec<f64>> =
                 list.iter().take(dims as usize / 2).map(|v| v.as_f64().filter(|x| *x > 0.0)).collect();
             let divisors =
@@ -248,7 +247,11 @@ fn rope(k: &Keys<'_>, family: Family, head_dim: u32, context: u32, kind: &str) -
         // With a context that never leaves the trained range, dynamic scaling does nothing.
         "dynamic" => Scaling::None,
         other => {
-            return Err(k.wrong("rope_type", &Value::from(other), "default, linear, llama3, yarn or longrope"));
+            return Err(k.wrong(
+                "rope_type",
+                &Value::from(other),
+                "default, linear, llama3, yarn or longrope",
+            ));
         }
     };
     Ok(RopeConfig { theta, dims, scaling })

@@ -13,9 +13,9 @@ mod spec;
 
 pub use build::Naming;
 pub use config::{Config, Family, RopeConfig, Scaling};
-pub use convert::{ConvertOptions, hf_to_gguf};
 #[cfg(not(target_arch = "wasm32"))]
 pub use convert::hf_to_gguf_file;
+pub use convert::{ConvertOptions, hf_to_gguf};
 pub use error::{ModelError, SUPPORTED};
 pub use spec::{LayerSpec, MatrixSlot, ModelSpec, Piece, RopeSpec, VectorSlot};
 

@@ -7,8 +7,7 @@ use std::f64::consts::PI;
 /// Works out a rotary embedding.
 pub fn resolve(c: &RopeConfig, interleaved: bool) -> RopeSpec {
     let pairs = c.dims / 2;
-    let base: Vec<f64> =
-        (0..pairs).map(|i| c.theta.powf(-2.0 * f64::from(i) / f64::from(c.dims))).collect();
+    let base: Vec<f64> = (0..pairs).map(|i| c.theta.powf(-2.0 * f64::from(i) / f64::from(c.dims))).collect();
     let (inv_freq, mscale) = match &c.scaling {
         Scaling::None => (base, 1.0),
         Scaling::Linear(f) => (base.iter().map(|x| x / f).collect(), 1.0),

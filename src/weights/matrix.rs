@@ -232,11 +232,8 @@ impl<'a> RowReader<'a> {
         let mut pieces = Vec::new();
         for (p, info) in src.pieces.iter().zip(infos) {
             let data = tensors.data(info);
-            let short = |expected| LoadError::Short {
-                tensor: info.name.clone(),
-                found: data.len() as u64,
-                expected,
-            };
+            let short =
+                |expected| LoadError::Short { tensor: info.name.clone(), found: data.len() as u64, expected };
             let row_bytes = info.ttype.bytes_for(src.cols).ok_or_else(|| short(u64::MAX))?;
             let from = row_bytes.checked_mul(p.first).ok_or_else(|| short(u64::MAX))?;
             let bytes = row_bytes.checked_mul(p.rows).ok_or_else(|| short(u64::MAX))?;

@@ -32,7 +32,12 @@ impl Model {
 
     /// The most probable continuation of `ids` by `count` ids, in a sequence of its own. `each` gets every id as
     /// soon as it is known.
-    pub async fn greedy(&self, ids: Vec<u32>, count: usize, each: js_sys::Function) -> Result<Vec<u32>, JsError> {
+    pub async fn greedy(
+        &self,
+        ids: Vec<u32>,
+        count: usize,
+        each: js_sys::Function,
+    ) -> Result<Vec<u32>, JsError> {
         let engine = self.engine.clone();
         let mut session = Session::new(&engine).await.map_err(js_error)?;
         let options = AnswerOptions {

@@ -2,9 +2,9 @@
 
 use crate::js_error;
 use golay::gpu::{CapsRequest, Gpu, Kernels};
+use golay::kernels::Tuning;
 use golay::kernels::choose::{self, Finding};
 use golay::kernels::selftest::{self, Case, Depth};
-use golay::kernels::Tuning;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use wasm_bindgen::prelude::*;

@@ -4,7 +4,7 @@ use crate::args::{DeviceArgs, ModelArg};
 use crate::cache;
 use crate::error::Result;
 use crate::output::{Bar, note};
-use golay::engine::{Engine, LoadOptions, Progress};
+use golay::engine::{Engine, LoadOptions, Progress, Session};
 use golay::format::ModelFile;
 use golay::gpu::{CapsRequest, Gpu};
 use golay::model::{self, ModelSpec};
@@ -59,7 +59,6 @@ pub async fn load(file: ModelFile, args: &DeviceArgs, context: Context<'_>) -> R
     }
     let gpu = device(args).await?;
     let weights = Bar::new("loading");
-    let kernels = Bar::new("compiling");
     let checks = Bar::new("checking");
     let mut checked = false;
     let engine = Engine::load_on(gpu, spec, file, &options, &mut |p| match p {
@@ -72,7 +71,6 @@ pub async fn load(file: ModelFile, args: &DeviceArgs, context: Context<'_>) -> R
             }
             checks.set(done as u64, all as u64);
         }
-        Progress::Kernels(done, all) => kernels.set(done as u64, all as u64),
     })
     .await?;
     if let Some(n) = options.context.filter(|n| *n > engine.plan.context) {
@@ -82,6 +80,12 @@ pub async fn load(file: ModelFile, args: &DeviceArgs, context: Context<'_>) -> R
         ));
     }
     Ok(engine)
+}
+
+/// A sequence on an engine, with the compilation of its kernels shown.
+pub async fn session(engine: &Arc<Engine>) -> Result<Session> {
+    let kernels = Bar::new("compiling");
+    Ok(Session::with_progress(engine, &|done, all| kernels.set(done as u64, all as u64)).await?)
 }
 
 /// Only the text part of a model: no device, no weights.

@@ -30,7 +30,7 @@ impl Rng {
 
     /// Uniform in 0..n.
     pub fn below(&mut self, n: u32) -> u32 {
-        ((self.next() >> 32) * u64::from(n) >> 32) as u32
+        (((self.next() >> 32) * u64::from(n)) >> 32) as u32
     }
 
     /// Many of [`Rng::unit`], times `size`.

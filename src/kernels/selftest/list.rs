@@ -110,9 +110,14 @@ impl List {
         }
         if caps.subgroup_size > 0 {
             let lanes = caps.subgroup_size;
-            for (wg, rows) in
-                [(lanes, 2), (lanes, 8), (lanes * 2, 4), ((lanes * 8).min(256), 2), (128, 4), (128, 8)]
-            {
+            for (wg, rows) in [
+                (lanes.max(8), 2),
+                (lanes.max(8), 8),
+                (lanes * 2, 4),
+                ((lanes * 8).min(256), 2),
+                (128, 4),
+                (128, 8),
+            ] {
                 all.push(Gemv { wg, lanes, rows, subgroup: true });
             }
         }

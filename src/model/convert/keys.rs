@@ -80,8 +80,9 @@ pub(super) fn metadata(folder: &HfFolder, c: &Config, spec: &ModelSpec, plan: &P
         let text =
             gguf_metadata_from_json(json, config, generation, Some(&folder.config)).map_err(Box::new)?;
         for (key, value) in text {
-            let value = padded(&key, value, spec.vocab as usize);
-            m.insert(key, value);
+            if let Some(value) = fitted(&key, value, spec.vocab) {
+                m.insert(key, value);
+            }
         }
         if let Some(t) = &folder.chat_template {
             m.insert("tokenizer.chat_template", t.clone().into());
@@ -209,26 +210,33 @@ fn sampling(m: &mut Metadata, c: &Config, g: &Json) -> Result<()> {
     Ok(())
 }
 
-/// Readers want as many tokens as the embedding has rows: ids without a text get one of their own.
-fn padded(key: &str, value: Value, vocab: usize) -> Value {
-    match (key, value) {
+/// Readers want as many tokens as the embedding has rows: ids without a text get one of their own, and texts without
+/// a row go (Gemma 3's text models have one). `None`: the key goes.
+fn fitted(key: &str, value: Value, vocab: u32) -> Option<Value> {
+    let rows = vocab as usize;
+    Some(match (key, value) {
         ("tokenizer.ggml.tokens", Value::Array(Array::String(mut list))) => {
-            for id in list.len()..vocab {
+            if list.len() > rows {
+                log::warn!("the tokenizer has {} ids, the model {rows}: the last are left out", list.len());
+            }
+            list.truncate(rows);
+            for id in list.len()..rows {
                 list.push(format!("[PAD{id}]"));
             }
             list.into()
         }
         ("tokenizer.ggml.token_type", Value::Array(Array::I32(mut list))) => {
-            list.resize(vocab.max(list.len()), UNUSED);
+            list.resize(rows, UNUSED);
             list.into()
         }
         ("tokenizer.ggml.scores", Value::Array(Array::F32(mut list))) => {
             let last = list.iter().copied().fold(0.0, f32::min);
-            list.resize(vocab.max(list.len()), last);
+            list.resize(rows, last);
             list.into()
         }
+        (key, Value::U32(id)) if key.ends_with("_token_id") && id >= vocab => return None,
         (_, value) => value,
-    }
+    })
 }
 
 /// The type of most weights, of the matrices alone.

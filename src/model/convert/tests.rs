@@ -400,6 +400,16 @@ fn tokenizer_template_and_sampling_come_along() {
     let t = crate::text::Tokenizer::from_gguf(m).expect("a tokenizer");
     let options = crate::text::EncodeOptions { parse_special: true, add_special: false };
     assert_eq!(t.encode("abc<s>", options).expect("ids"), [2, 3, 4]);
+
+    // A text that no row of the embedding belongs to, and its role, are left out.
+    let json = config("llama", json!({"vocab_size": 4}));
+    let list = tensors(&hf::read(&json).expect("a configuration"), false);
+    let m = convert(&folder_of(&json, &list, &more), None).metadata;
+    assert_eq!(m.strings("tokenizer.ggml.tokens").expect("a list").map(<[String]>::len), Some(4));
+    assert_eq!(m.ints("tokenizer.ggml.token_type").expect("a list").map(|l| l.len()), Some(4));
+    assert!(!m.contains("tokenizer.ggml.eos_token_id"));
+    let t = crate::text::Tokenizer::from_gguf(&m).expect("a tokenizer");
+    assert_eq!(t.encode("abc", options).expect("ids"), [2, 3]);
 }
 
 #[test]

@@ -201,7 +201,8 @@ fn a_template_that_does_not_compile_says_where() {
 
 #[test]
 fn a_template_that_nests_a_list_in_itself_does_not_overflow_the_stack() {
-    let source = "{% set ns = namespace(x=[]) %}{% for i in range(90000) %}{% set ns.x = [ns.x] %}{% endfor %}done";
+    let source =
+        "{% set ns = namespace(x=[]) %}{% for i in range(90000) %}{% set ns.x = [ns.x] %}{% endfor %}done";
     let template = ChatTemplate::new(source, "", "").expect("a template");
     // Fuel may end it or not; either way the process lives.
     match template.render(&[], &RenderOptions::default()) {

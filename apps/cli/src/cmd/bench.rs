@@ -94,7 +94,7 @@ fn describe(path: &str, file: &ModelFile) -> Model {
 
 /// Seconds of every repetition.
 async fn measure(engine: &Arc<Engine>, test: &Test, args: &BenchArgs, cancel: &Cancel) -> Result<Vec<f64>> {
-    let mut session = Session::new(engine).await?;
+    let mut session = open::session(engine).await?;
     let mut seconds = Vec::new();
     let extra = u32::from(!args.no_warmup);
     for i in 0..args.repetitions + extra {

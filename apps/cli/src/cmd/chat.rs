@@ -214,6 +214,6 @@ impl<'a> Chat<'a> {
 
 fn open_engine(args: &ChatArgs) -> Result<Open> {
     let engine = open::model(&args.model, &args.device, &|_| args.ctx.ctx_size)?;
-    let session = pollster::block_on(Session::new(&engine))?;
+    let session = pollster::block_on(open::session(&engine))?;
     Ok(Open { engine, session })
 }

@@ -49,7 +49,7 @@ pub fn run(args: &RunArgs) -> Result<()> {
     let options = options(&args.end, sampler);
     let cancel = Cancel::default();
     let done = pollster::block_on(async {
-        let mut session = Session::new(&engine).await?;
+        let mut session = open::session(&engine).await?;
         let _guard = interrupt::guard(&cancel, 2);
         answer(&mut session, &ids, &options, &cancel, !args.json).await
     })?;

@@ -193,6 +193,59 @@ fn ctrl_c_stops_the_answer_and_not_the_program() {
     assert!(err(&o).contains("6 messages") && err(&o).contains("(/bye or Ctrl-D ends"), "{}", err(&o));
 }
 
+/// On a terminal the line editor is in charge between answers: it must leave Ctrl-C to us while one runs.
+#[cfg(unix)]
+#[test]
+fn a_terminal_has_a_prompt_and_ctrl_c() {
+    if !device() {
+        return;
+    }
+    let terminal = nix::pty::openpty(None, None).unwrap();
+    let mut master = std::fs::File::from(terminal.master);
+    let mut child = golay()
+        .args(["chat", "-m", micro(), "--temp", "1", "--ignore-eos", "--context-shift", "-c", "100"])
+        .args(["--logit-bias", "10-inf"])
+        .env("TERM", "xterm")
+        .stdin(terminal.slave.try_clone().unwrap())
+        .stdout(terminal.slave)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = std::io::BufReader::new(child.stderr.take().unwrap());
+    let until = |master: &mut std::fs::File, end: &[u8]| {
+        let mut seen = Vec::new();
+        let mut byte = [0];
+        while !seen.ends_with(end) {
+            master.read_exact(&mut byte).unwrap();
+            seen.push(byte[0]);
+        }
+    };
+    let mut hear = |word: &str| {
+        let mut line = String::new();
+        while !line.contains(word) {
+            line.clear();
+            assert_ne!(std::io::BufRead::read_line(&mut said, &mut line).unwrap(), 0, "no {word:?}");
+        }
+    };
+    hear("/help");
+    until(&mut master, b">>> ");
+    // At the prompt Ctrl-C is a key, and a hint is the answer.
+    master.write_all(b"\x03").unwrap();
+    hear("(/bye or Ctrl-D ends)");
+    until(&mut master, b">>> ");
+    master.write_all(b"hello\r").unwrap();
+    until(&mut master, b"hello");
+    until(&mut master, b"\n");
+    master.read_exact(&mut [0; 40]).unwrap();
+    interrupt(child.id());
+    hear("(stopped)");
+    until(&mut master, b">>> ");
+    master.write_all(b"\x04").unwrap();
+    // What the program still writes must not fill the terminal's buffer.
+    std::thread::spawn(move || std::io::copy(&mut master, &mut std::io::sink()));
+    assert!(child.wait().unwrap().success());
+}
+
 #[test]
 fn usage() {
     bad(&golay_with(["chat"]), 2, &["--model"]);
