@@ -1,7 +1,7 @@
 //! The kernels' self test ([`golay::kernels::selftest`]) on the browser's adapter.
 
 use crate::js_error;
-use golay::gpu::{CapsRequest, Gpu, Kernels};
+use golay::gpu::{CapsRequest, Gpu, KernelKey, Kernels};
 use golay::kernels::Tuning;
 use golay::kernels::choose::{self, Finding};
 use golay::kernels::selftest::{self, Case, Depth};
@@ -12,7 +12,8 @@ use wasm_bindgen::prelude::*;
 /// Opens the adapter with what every WebGPU device has and runs the self test. `depth`:
 ///
 /// - `quick`: what this adapter would use, as at the first load of a model;
-/// - `variants`: that, and of the full list every case that needs a kernel no case before it needed;
+/// - `variants`: that, and of the full list every case that needs a kernel unlike any before it: other switches, not
+///   only other sizes or another weight format (a browser compiles each for about a second on a CPU);
 /// - `full`: the whole list.
 ///
 /// `each` gets JSON texts: `{"adapter", "cases"}` once, then `{"begin": name}` and
@@ -51,18 +52,27 @@ async fn cases(gpu: &Gpu, kernels: &Kernels, depth: &str) -> Result<Vec<Case>, J
     }
 }
 
-/// All of `first`, and of `rest` what needs a kernel that has not been met.
+/// All of `first`, and of `rest` what needs a kernel unlike any so far.
 async fn thin(gpu: &Gpu, kernels: &Kernels, first: Vec<Case>, rest: Vec<Case>) -> Result<Vec<Case>, JsError> {
     let all = first.len();
     let (mut seen, mut kept) = (HashSet::new(), Vec::<Case>::new());
     for (i, case) in first.into_iter().chain(rest).enumerate() {
         let mut fresh = false;
         for key in selftest::keys(gpu, kernels, &case).await.map_err(js_error)? {
-            fresh |= seen.insert(key);
+            fresh |= seen.insert(kind(key));
         }
         if i < all || fresh {
             kept.push(case);
         }
     }
     Ok(kept)
+}
+
+/// A kernel apart from its sizes and, where compiling takes long, from its weight format.
+fn kind(mut key: KernelKey) -> KernelKey {
+    key.overrides.clear();
+    if key.shader != "embed" {
+        key.defines.remove("FORMAT");
+    }
+    key
 }
