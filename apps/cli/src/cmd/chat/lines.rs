@@ -25,20 +25,20 @@ pub enum Input {
 
 /// The source of lines.
 pub enum Lines {
-    Editor(Box<rustyline::DefaultEditor>),
+    /// An editor, with the lines so far.
+    Editor(Vec<String>),
+    /// Plain lines.
     Plain,
 }
 
 impl Lines {
     /// An editor when both ends are a terminal (it writes to stdout), plain lines otherwise.
     pub fn new() -> Self {
-        if std::io::stdin().is_terminal()
-            && std::io::stdout().is_terminal()
-            && let Ok(e) = rustyline::DefaultEditor::new()
-        {
-            return Self::Editor(Box::new(e));
+        if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+            Self::Editor(Vec::new())
+        } else {
+            Self::Plain
         }
-        Self::Plain
     }
 
     /// Whether a person is typing.
@@ -77,10 +77,10 @@ impl Lines {
 
     fn line(&mut self, prompt: &str) -> Result<Input> {
         match self {
-            Self::Editor(editor) => match editor.readline(prompt) {
+            Self::Editor(history) => match edit(prompt, history) {
                 Ok(line) => {
-                    if !line.trim().is_empty() {
-                        let _ = editor.add_history_entry(line.as_str());
+                    if !line.trim().is_empty() && history.last() != Some(&line) {
+                        history.push(line.clone());
                     }
                     Ok(Input::Text(line))
                 }
@@ -108,4 +108,14 @@ impl Lines {
             }
         }
     }
+}
+
+/// Lets a person edit one line. The editor lives for this line only: while there is one, it holds the signal of Ctrl-C,
+/// which an answer needs.
+fn edit(prompt: &str, history: &[String]) -> std::result::Result<String, ReadlineError> {
+    let mut editor = rustyline::DefaultEditor::new()?;
+    for line in history {
+        editor.add_history_entry(line)?;
+    }
+    editor.readline(prompt)
 }
