@@ -1,9 +1,9 @@
 // Runs every test of the module, shows the outcome, and leaves it in `window.golayResult` for the runner:
 // `{ ok, error?, tests: [{ name, family, ok, ms, detail? }] }`. `window.golayRunning` names what is under way.
 //
-//     test.html?depth=quick|variants|full     how much of the kernels' self test (src/selftest.rs)
+//     test.html?depth=quick|switches|full     how much of the kernels' self test (src/selftest.rs)
 
-const DEPTH = new URLSearchParams(location.search).get('depth') ?? 'variants';
+const DEPTH = new URLSearchParams(location.search).get('depth') ?? 'switches';
 const shown = document.getElementById('lines');
 const tests = [];
 
@@ -112,7 +112,8 @@ async function generate(golay, arch, prompts, count) {
       faults.push(`expected ${wanted.join()}, found ${found.join()}`);
     }
     if (streamed.join() !== [...found].join()) faults.push(`streamed ${streamed.join()}, returned ${found.join()}`);
-    if (turned < count / 2) faults.push(`the event loop turned ${turned} times only`);
+    // A fast device may leave few turns; an engine that waits by itself leaves none.
+    if (turned < 2) faults.push(`the event loop turned ${turned} times only`);
     const ms = performance.now() - began;
     note({ name, family: 'generate', ok: !faults.length, ms, detail: faults.join('; ') });
     say(`${name} in ${(ms / 1000).toFixed(1)} s, ${turned} turns of the event loop`);

@@ -1,7 +1,7 @@
 // Loads the test page in headless Chromium with WebGPU, prints what it says, and exits 0 only when every test
 // of the page passed and nothing went wrong around it.
 //
-//     CHROMIUM=/path/to/chromium GOLAY_WEB_TIMEOUT=seconds node test.mjs [quick|variants|full]
+//     CHROMIUM=/path/to/chromium GOLAY_WEB_TIMEOUT=seconds node test.mjs [quick|switches|full]
 
 import { chromium } from 'playwright-core';
 import { findChromium } from './chromium.mjs';

@@ -164,6 +164,10 @@ pub fn build(c: &Config, tensors: &TensorSet, naming: Naming) -> Result<ModelSpe
     let used = b.used.into_inner();
     let unused =
         tensors.iter().map(|t| t.name.clone()).filter(|n| !used.contains(n)).filter(|n| expected_unused(n));
+    let unused: Vec<String> = unused.collect();
+    if let Some(tensor) = unused.iter().find(|n| n.ends_with(".bias")) {
+        return Err(ModelError::UnknownBias { arch: c.arch.clone(), tensor: tensor.clone() });
+    }
     Ok(ModelSpec {
         arch: c.arch.clone(),
         name: c.name.clone(),
@@ -179,7 +183,7 @@ pub fn build(c: &Config, tensors: &TensorSet, naming: Naming) -> Result<ModelSpe
         final_norm,
         ropes,
         layers,
-        unused: unused.collect(),
+        unused,
     })
 }
 

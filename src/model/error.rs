@@ -44,6 +44,14 @@ pub enum ModelError {
         /// Tensor name.
         tensor: String,
     },
+    /// A bias that the graph has no place for. Left out, every answer would be wrong without a word.
+    #[error("{arch}: tensor {tensor} is a bias that golay's {arch} graph has no place for")]
+    UnknownBias {
+        /// Architecture.
+        arch: String,
+        /// Tensor name.
+        tensor: String,
+    },
     /// A tensor has a shape that the configuration contradicts.
     #[error("{arch}: tensor {tensor} has shape {found:?}; expected {expected:?}")]
     Shape {

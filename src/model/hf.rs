@@ -39,6 +39,12 @@ impl Keys<'_> {
         json_f64(v).map(Some).ok_or_else(|| self.wrong(key, v, "a number"))
     }
 
+    /// A soft cap: null means none, an absent key the family's default.
+    fn cap(&self, key: &str, default: f64) -> Result<f64> {
+        let absent = self.map.get(key).is_none();
+        Ok(self.f64(key)?.unwrap_or(if absent { default } else { 0.0 }))
+    }
+
     fn bool(&self, key: &str) -> Result<Option<bool>> {
         let Some(v) = self.get(key) else { return Ok(None) };
         v.as_bool().map(Some).ok_or_else(|| self.wrong(key, v, "true or false"))
@@ -135,8 +141,12 @@ pub fn read(config: &Value) -> Result<Config> {
         no_rope,
         windows,
         attn_scale,
-        attn_cap: k.f64("attn_logit_softcapping")?.filter(|_| gemma2).unwrap_or(0.0),
-        logit_cap: k.f64("final_logit_softcapping")?.filter(|_| family.is_gemma()).unwrap_or(0.0),
+        attn_cap: if gemma2 { k.cap("attn_logit_softcapping", 50.0)? } else { 0.0 },
+        logit_cap: match family {
+            Family::Gemma2 => k.cap("final_logit_softcapping", 30.0)?,
+            Family::Gemma3 => k.cap("final_logit_softcapping", 0.0)?,
+            _ => 0.0,
+        },
         gelu,
         tied: k.bool("tie_word_embeddings")?.or(if family.is_gemma() { Some(true) } else { None }),
     })

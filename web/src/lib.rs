@@ -6,6 +6,7 @@
 mod console;
 mod generate;
 mod selftest;
+mod thin;
 
 pub use generate::Model;
 pub use selftest::self_test;

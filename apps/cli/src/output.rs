@@ -67,6 +67,16 @@ pub fn result(text: &str) -> Result<()> {
     Ok(out.flush()?)
 }
 
+/// A piece of what a model says. On a terminal, control characters are replaced: a model must not be able to send it
+/// escape sequences.
+pub fn answer(piece: &str) -> Result<()> {
+    let wild = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if piece.contains(wild) && std::io::stdout().is_terminal() {
+        return result(&piece.replace(wild, "\u{fffd}"));
+    }
+    result(piece)
+}
+
 /// A result and a line break.
 pub fn line(text: &str) -> Result<()> {
     result(&format!("{text}\n"))

@@ -173,7 +173,7 @@ impl<'a> Chat<'a> {
                 self.lose_after = None;
                 engine.gpu.device.destroy();
             }
-            match output::result(piece) {
+            match output::answer(piece) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(e) => {
                     trouble = Some(e);

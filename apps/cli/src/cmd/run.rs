@@ -160,7 +160,7 @@ pub async fn answer(
     };
     let mut trouble = None;
     let mut each = |piece: &str| {
-        if show && let Err(e) = output::result(piece) {
+        if show && let Err(e) = output::answer(piece) {
             trouble = Some(e);
             return ControlFlow::Break(());
         }
