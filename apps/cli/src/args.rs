@@ -43,6 +43,8 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Write the logits of a text to a safetensors file
     Logits(LogitsArgs),
+    /// Write a Hugging Face folder as a GGUF file
+    Convert(ConvertArgs),
     /// Turn text into token ids
     Tokenize(TokenizeArgs),
     /// Turn token ids into text
@@ -242,6 +244,18 @@ pub struct LogitsArgs {
     pub output: PathBuf,
     #[command(flatten)]
     pub device: DeviceArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct ConvertArgs {
+    #[command(flatten)]
+    pub model: ModelArg,
+    /// Quantise matrices to this type (f16, q8_0, q4_k, ...); default: as they are stored
+    #[arg(long, value_name = "TYPE")]
+    pub outtype: Option<String>,
+    /// The file to write
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -48,6 +48,7 @@ fn run(cli: Cli) -> Result<()> {
         Some(Command::Chat(a)) => cmd::chat::run(&a),
         Some(Command::Run(a)) => cmd::run::run(&a),
         Some(Command::Logits(a)) => cmd::logits::run(&a),
+        Some(Command::Convert(a)) => cmd::convert::run(&a),
         Some(Command::Tokenize(a)) => cmd::tokenize::run(&a),
         Some(Command::Detokenize(a)) => cmd::detokenize::run(&a),
         Some(Command::Template(a)) => cmd::template::run(&a),

@@ -33,6 +33,8 @@ struct Report<'a> {
     truncated: bool,
     stopped_by: Option<&'a str>,
     backend: String,
+    /// Most memory that the process had; `None` where the system does not say.
+    peak_host_bytes: Option<u64>,
 }
 
 pub fn run(args: &RunArgs) -> Result<()> {
@@ -72,6 +74,7 @@ pub fn run(args: &RunArgs) -> Result<()> {
             truncated: a.shifts > 0,
             stopped_by: done.stopped_by.as_deref(),
             backend: engine.gpu.info.backend.to_string(),
+            peak_host_bytes: peak_host_bytes(),
         })?;
     } else {
         output::result("\n")?;
@@ -171,6 +174,13 @@ pub async fn answer(
         Some(e) => Err(e),
         None => Ok(done),
     }
+}
+
+/// The high-water mark of this process, as Linux keeps it.
+fn peak_host_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find(|l| l.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// One line about how fast an answer was.

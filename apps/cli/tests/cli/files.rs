@@ -99,3 +99,21 @@ fn the_doctor_tests_every_kernel() {
     let text = good(&golay_with(["doctor", "--quick", "-q"]));
     assert!(text.contains("all kernels agree") && text.contains("gemv"), "{text}");
 }
+
+#[test]
+fn a_folder_becomes_a_gguf_that_answers_the_same() {
+    if !device() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("llama.gguf");
+    let out = out.to_str().unwrap();
+    good(&golay_with(["convert", "-m", &llama(), "-o", out]));
+    let ask = |m: &str| {
+        good_json(&golay_with(["run", "-m", m, "--ids", "3,1,4,1,5", "-n", "12", "--temp", "0", "--json"]))["tokens"]
+            .clone()
+    };
+    assert_eq!(ask(out), ask(&llama()));
+    bad(&golay_with(["convert", "-m", out, "-o", out]), 1, &["already"]);
+    bad(&golay_with(["convert", "-m", &llama(), "-o", out, "--outtype", "q9_9"]), 2, &["q9_9"]);
+}

@@ -49,3 +49,19 @@ fn it_answers() {
         golay_with(["run", "-m", &model, "--chat", "-p", "What is gravity?", "-n", "8", "--temp", "0", "-q"]);
     assert_eq!(good(&o), "Gravity is a fundamental concept in physics\n");
 }
+
+#[test]
+fn memory_stays_near_the_size_of_the_file() {
+    let Some(model) = smollm2() else { return };
+    if !device() {
+        return;
+    }
+    let got =
+        good_json(&golay_with(["run", "-m", &model, "-p", "Once upon a time", "-n", "8", "--json", "-q"]));
+    let Some(peak) = got["peak_host_bytes"].as_u64() else {
+        return println!("skipped: this system does not tell a process's peak memory");
+    };
+    let file = std::fs::metadata(&model).unwrap().len();
+    println!("peak {} MiB for a file of {} MiB", peak >> 20, file >> 20);
+    assert!(peak < file + (300 << 20), "{peak} bytes for a file of {file}");
+}
