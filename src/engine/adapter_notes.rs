@@ -38,9 +38,10 @@ fn hash(parts: &[&str]) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// The name of an adapter's files: changes with the driver, the capabilities in use and any shader.
-fn name(gpu: &Gpu) -> String {
-    let caps = format!("{:?}", gpu.caps);
+/// The name of an adapter's files: changes with the driver, the capabilities in use, the geometry that is tried first
+/// and any shader.
+fn name(gpu: &Gpu, wanted: &Tuning) -> String {
+    let caps = format!("{:?} {wanted:?}", gpu.caps);
     let i = &gpu.info;
     let mut parts = vec![i.name.as_str(), i.driver.as_str(), i.driver_info.as_str(), caps.as_str()];
     parts.extend(preprocess::all_sources().map(|s| s.1));
@@ -62,7 +63,7 @@ pub(crate) async fn kernels(
     let Some(folder) = folder.filter(|f| std::fs::create_dir_all(f).is_ok()) else {
         return Ok((Kernels::default(), wanted));
     };
-    let name = name(gpu);
+    let name = name(gpu, &wanted);
     let kernels = Kernels::in_folder(gpu, &folder, &name);
     let path = folder.join(format!("{name}.json"));
     if let Some(notes) = read(&path) {

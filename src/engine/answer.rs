@@ -5,7 +5,8 @@ use super::graph::{self, Width};
 use super::scratch::ADJUST_CAPACITY;
 use super::session::{Cancel, IN_FLIGHT, Session, floats};
 use crate::generate::{Breakers, Candidates, SampleError, Sampler, SamplerParams};
-use crate::gpu::{Recording, Uniforms, readback};
+use crate::gpu::readback::{self, Slot};
+use crate::gpu::{Recording, Uniforms};
 use crate::kernels::select::{self, Chain};
 use crate::kernels::{Recorder, attention, state};
 use std::ops::ControlFlow;
@@ -141,6 +142,8 @@ impl Session {
         let start = Instant::now();
         let engine = self.engine.clone();
         engine.gpu.check()?;
+        self.slots.iter_mut().for_each(Slot::reset);
+        self.logits_slot.reset();
         if prompt.is_empty() {
             return Err(EngineError::EmptyPrompt);
         }
@@ -176,8 +179,9 @@ impl Session {
         };
         let prefilled = if prompt.len() >= context {
             answer.shifts += 1;
-            answer.reused_tokens = 0;
             let kept = shifted(prompt, options.keep, context);
+            // What was dropped was not computed either.
+            answer.reused_tokens = prompt.len() - kept.len();
             self.truncate(0);
             self.prefill(&kept, cancel, progress).await
         } else {
@@ -384,7 +388,8 @@ impl Session {
         let vocab = e.spec.vocab;
         let adjusted = p.has_penalties() || !p.logit_bias.is_empty() || p.has_dry();
         let chain = chain(p, vocab);
-        if !p.is_greedy() && chain.is_none() {
+        // A list that could be cut short would lose bans without a word: then the host does it all.
+        if (!p.is_greedy() && chain.is_none()) || (adjusted && !self.fits_adjustments(p)) {
             self.recorded.select = Recording::default();
             return Ok(Mode::Host);
         }
@@ -409,6 +414,15 @@ impl Session {
         }
         self.recorded.select = r.recording;
         Ok(if adjusted { Mode::Adjusted } else { Mode::Device })
+    }
+
+    /// Whether the device's list holds every entry that these parameters can make.
+    fn fits_adjustments(&self, p: &SamplerParams) -> bool {
+        let most = self.engine.plan.context.min(self.engine.spec.vocab) as usize;
+        let window = |n: i32| usize::try_from(n).map_or(most, |n| n.min(most));
+        let seen = if p.has_penalties() { window(p.repeat_last_n) } else { 0 };
+        let dry = if p.has_dry() { window(p.dry_penalty_last_n) } else { 0 };
+        p.logit_bias.len() + seen + dry <= ADJUST_CAPACITY as usize
     }
 
     /// Writes the sparse list of biases, counts and DRY penalties for the next id.

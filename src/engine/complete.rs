@@ -103,12 +103,11 @@ impl Session {
             let mut tail = stream.map(|mut s| s.finish()).unwrap_or_default();
             let out = stops.push(&tail);
             tail = out.emit + &stops.finish();
-            if !tail.is_empty() {
+            if !tail.is_empty() && answer.finish != Finish::Receiver {
                 text.push_str(&tail);
                 let _ = each(&tail);
             }
         }
-        let _: Finish = answer.finish;
         Ok(TextAnswer { answer, text, stopped_by })
     }
 }

@@ -65,9 +65,10 @@ impl MemoryPlan {
         let at = |n: u32, t: KvType| (values * t.bytes() + tables) * u64::from(n);
         let kv_type =
             kv.unwrap_or(if at(context, KvType::F32) <= F32_KV_LIMIT { KvType::F32 } else { KvType::F16 });
-        // A layer's keys are one binding: a context beyond that cannot be had on this adapter.
+        // A layer's keys are one binding, and so is a rotary table: a context beyond that cannot be had on this adapter.
         let widest = spec.layers.iter().map(|l| u64::from(l.kv_heads) * u64::from(l.head_dim)).max();
-        let row = widest.unwrap_or(1).max(1) * kv_type.bytes();
+        let table = spec.ropes.iter().map(|r| u64::from(r.dims) * 4).max().unwrap_or(0);
+        let row = (widest.unwrap_or(1).max(1) * kv_type.bytes()).max(table);
         let limit = u32::try_from(caps.max_binding.min(caps.max_buffer) / row).unwrap_or(u32::MAX);
         let context = context.min(limit);
         let tokens = u64::from(tuning.chunk);

@@ -5,9 +5,11 @@ use super::load::Engine;
 use crate::text::{ChatTemplate, EncodeOptions, RenderOptions, Tokenizer};
 use serde_json::Value;
 
-/// Marks a control token's text that came from a message and not from the template. A noncharacter: it has no meaning
-/// in any text, and one that a message contains anyway is dropped.
-const MARK: char = '\u{fdd0}';
+/// Marks round a control token's text that came from a message and not from the template. Noncharacters: they have no
+/// meaning in any text, and those that a message contains anyway are dropped. Two of them, so that a template that
+/// cuts a message in the middle of a marked text cannot turn the rest of the prompt inside out.
+const OPEN: char = '\u{fdd0}';
+const CLOSE: char = '\u{fdd1}';
 
 impl Engine {
     /// Renders a conversation and encodes it. Control tokens written by the template are control tokens; the same
@@ -58,12 +60,23 @@ pub fn chat_ids(
     if tokenizer.add_bos() && !written.is_some_and(|b| rendered.trim_start().starts_with(b)) {
         ids.extend(tokenizer.bos());
     }
-    // Every second piece is a marked one.
-    for (i, piece) in rendered.split(MARK).enumerate() {
-        let options = EncodeOptions { parse_special: i % 2 == 0, add_special: false };
-        ids.extend(tokenizer.encode(piece, options)?);
+    for (typed, piece) in pieces(&rendered) {
+        ids.extend(tokenizer.encode(piece, EncodeOptions { parse_special: !typed, add_special: false })?);
     }
     Ok(ids)
+}
+
+/// Cuts a rendering at the marks: (came from a message, text). An opening mark holds to its close, or to the end when the
+/// template has cut that off; a close without an opening is dropped.
+fn pieces(rendered: &str) -> Vec<(bool, &str)> {
+    let mut all = Vec::new();
+    for (i, part) in rendered.split(OPEN).enumerate() {
+        let (typed, plain) = if i == 0 { ("", part) } else { part.split_once(CLOSE).unwrap_or((part, "")) };
+        all.push((true, typed));
+        all.extend(plain.split(CLOSE).map(|p| (false, p)));
+    }
+    all.retain(|p| !p.1.is_empty());
+    all
 }
 
 /// Puts marks around the texts of control tokens in every string of a message but its role.
@@ -88,17 +101,35 @@ fn mark_text(text: &str, specials: &[String]) -> String {
     while !rest.is_empty() {
         let longest = specials.iter().filter(|s| rest.starts_with(s.as_str())).max_by_key(|s| s.len());
         if let Some(s) = longest {
-            out.push(MARK);
+            out.push(OPEN);
             out.push_str(s);
-            out.push(MARK);
+            out.push(CLOSE);
             rest = &rest[s.len()..];
             continue;
         }
         let mut chars = rest.chars();
-        if let Some(c) = chars.next().filter(|c| *c != MARK) {
+        if let Some(c) = chars.next().filter(|c| !matches!(*c, OPEN | CLOSE)) {
             out.push(c);
         }
         rest = chars.as_str();
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_typed_stays_typed_wherever_a_template_cuts() {
+        let specials = ["<x>".to_owned(), "<xy>".to_owned()];
+        let marked = mark_text("a<x>b<xy>\u{fdd0}c", &specials);
+        assert_eq!(marked, "a\u{fdd0}<x>\u{fdd1}b\u{fdd0}<xy>\u{fdd1}c");
+        let whole = pieces(&marked);
+        assert_eq!(whole, [(false, "a"), (true, "<x>"), (false, "b"), (true, "<xy>"), (false, "c")]);
+        // A template that cuts behind an opening mark, or before a close, changes nothing for what follows it.
+        assert_eq!(pieces("<x>\u{fdd1}b<s>"), [(false, "<x>"), (false, "b<s>")]);
+        assert_eq!(pieces("a\u{fdd0}<x"), [(false, "a"), (true, "<x")]);
+        assert_eq!(pieces(""), []);
+    }
 }

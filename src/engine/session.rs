@@ -52,6 +52,8 @@ pub struct Session {
     ropes: Vec<Buffer>,
     pub(crate) scratch: Scratch,
     pub(crate) recorded: Recorded,
+    /// The recordings no longer fit the buffers: a growth failed half-way.
+    stale: bool,
     /// Ids of the sequence.
     pub(crate) tokens: Vec<u32>,
     /// Positions whose keys and values are in the cache; at most `tokens.len()`.
@@ -110,6 +112,7 @@ impl Session {
             ropes,
             scratch,
             recorded: Recorded::default(),
+            stale: false,
             tokens: Vec::new(),
             cached: 0,
             step: 0,
@@ -191,7 +194,7 @@ impl Session {
     /// Makes room for `positions` positions, growing by doubling up to the context.
     pub(crate) async fn reserve(&mut self, positions: usize) -> Result<()> {
         let context = self.engine.plan.context;
-        if positions <= self.cache.capacity as usize {
+        if positions <= self.cache.capacity as usize && !self.stale {
             return Ok(());
         }
         let need = u32::try_from(positions).ok().filter(|n| *n <= context);
@@ -200,11 +203,22 @@ impl Session {
             held: self.cached,
             context,
         })?;
-        let capacity = need.max(self.cache.capacity.saturating_mul(2)).min(context);
         let e = self.engine.clone();
-        self.cache.grow(&e.gpu, capacity, self.cached as u32).await?;
-        self.ropes = rope_tables(&e, capacity).await?;
-        self.record(&|_, _| {}).await
+        // Bind groups keep their buffers alive: without the old recordings, a layer's old cache goes as its new one comes.
+        // Until everything is recorded again the session is stale, so that a failure on the way is made good next time.
+        self.stale = true;
+        self.recorded.one = Recording::default();
+        self.recorded.chunk = Recording::default();
+        self.recorded.head = Recording::default();
+        if need > self.cache.capacity {
+            let capacity = need.max(self.cache.capacity.saturating_mul(2)).min(context);
+            self.cache.grow(&e.gpu, capacity, self.cached as u32).await?;
+        }
+        self.ropes.clear();
+        self.ropes = rope_tables(&e, self.cache.capacity).await?;
+        self.record(&|_, _| {}).await?;
+        self.stale = false;
+        Ok(())
     }
 
     /// Writes the step state: the next chunk starts at `pos` and has `tokens` tokens.
@@ -255,6 +269,7 @@ impl Session {
         let engine = self.engine.clone();
         let gpu = &engine.gpu;
         let n = ids.len() as u32;
+        self.fences.iter_mut().for_each(Slot::reset);
         gpu.queue.write_buffer(&self.scratch.ids, 0, bytemuck::cast_slice(ids));
         self.write_state(self.cached as u32, n);
         let list = &self.recorded.chunk.list;

@@ -1,7 +1,7 @@
 //! The crash marker: what was being compiled or tried when a process died.
 //!
 //! A driver that takes the whole process down while it compiles a shader would do so again at every start. So each
-//! attempt is written to a file before it is made and struck out afterwards. What was open at the end of two processes
+//! attempt is written to a file before it is made and struck out afterwards. what was open at the end of three processes
 //! running is a suspect, refused with [`GpuError::Suspect`], and the next variant is taken instead. (Once may have been
 //! a person's Ctrl-C.)
 
@@ -9,7 +9,7 @@ use super::error::{GpuError, Result};
 use std::collections::BTreeMap;
 
 /// Deaths after which an attempt is not made again.
-const DEATHS: u32 = 2;
+const DEATHS: u32 = 3;
 
 /// Attempts under way, on disk.
 #[derive(Debug, Default)]
@@ -126,20 +126,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_open_when_two_processes_died_is_refused_by_the_third() {
+    fn what_was_open_when_processes_died_again_and_again_is_refused() {
         let path = std::env::temp_dir().join(format!("golay-guard-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);
-        for _ in 0..2 {
+        for _ in 0..DEATHS {
             let guard = Guard::open(path.clone());
             assert_eq!(guard.suspects().count(), 0);
             guard.attempt("good", || Ok(())).expect("no suspects yet");
-            guard.begin("fatal").expect("not twice yet");
+            guard.begin("fatal").expect("not often enough yet");
             // The process dies here.
         }
-        let third = Guard::open(path.clone());
-        assert_eq!(third.suspects().collect::<Vec<_>>(), ["fatal"]);
-        assert!(third.attempt("good", || Ok(())).is_ok());
-        let err = third.attempt("fatal", || Ok(())).expect_err("a suspect");
+        let last = Guard::open(path.clone());
+        assert_eq!(last.suspects().collect::<Vec<_>>(), ["fatal"]);
+        assert!(last.attempt("good", || Ok(())).is_ok());
+        let err = last.attempt("fatal", || Ok(())).expect_err("a suspect");
         assert!(err.to_string().contains("fatal"), "{err}");
         // And so does every later one, until the file is removed.
         assert!(Guard::open(path.clone()).begin("fatal").is_err());

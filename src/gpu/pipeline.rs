@@ -6,6 +6,7 @@ use super::guard::Guard;
 use super::preprocess::{self, Access, Defines, Reflection};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 /// Names one permutation: shader file, defines, and values of its `override` constants.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -210,6 +211,9 @@ impl Kernels {
 fn compile(gpu: &Gpu, key: &KernelKey, pipelines: Option<&wgpu::PipelineCache>) -> Result<Kernel> {
     let built = preprocess::build(&key.shader, &key.defines)?;
     let label = key.to_string();
+    // A driver that refuses a kernel refuses that kernel only: the device stays good for another variant.
+    let internal = gpu.device.push_error_scope(wgpu::ErrorFilter::Internal);
+    let valid = gpu.device.push_error_scope(wgpu::ErrorFilter::Validation);
     let desc = wgpu::ShaderModuleDescriptor {
         label: Some(&label),
         source: wgpu::ShaderSource::Wgsl(built.wgsl.into()),
@@ -263,6 +267,21 @@ fn compile(gpu: &Gpu, key: &KernelKey, pipelines: Option<&wgpu::PipelineCache>) 
         },
         cache: pipelines,
     });
+    let refused = at_once(valid.pop()).flatten();
+    let refused = at_once(internal.pop()).flatten().or(refused);
+    if let Some(e) = refused {
+        return Err(GpuError::Device(format!("kernel {label}: {e}")));
+    }
     Counters::add(&gpu.counters.pipelines, 1);
     Ok(Kernel { key: key.clone(), reflection: built.reflection, pipeline, layout })
+}
+
+/// The result of a future that is ready, as a native error scope's is. In a browser it is not, and errors arrive through
+/// the device's handler instead.
+fn at_once<T>(f: impl Future<Output = T>) -> Option<T> {
+    let mut f = std::pin::pin!(f);
+    match f.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(v) => Some(v),
+        Poll::Pending => None,
+    }
 }

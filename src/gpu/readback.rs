@@ -22,6 +22,8 @@ pub struct Slot {
     bytes: u64,
     state: Arc<Mutex<Shared>>,
     submission: Option<wgpu::SubmissionIndex>,
+    /// Asked for and not yet taken back.
+    pending: bool,
 }
 
 impl std::fmt::Debug for Slot {
@@ -41,7 +43,7 @@ impl Slot {
             mapped_at_creation: false,
         });
         Counters::add(&gpu.counters.buffers, 1);
-        Self { buffer, bytes, state: Arc::default(), submission: None }
+        Self { buffer, bytes, state: Arc::default(), submission: None, pending: false }
     }
 
     /// The buffer to copy into.
@@ -54,6 +56,7 @@ impl Slot {
         let state = Arc::new(Mutex::new(Shared::default()));
         self.state = state.clone();
         self.submission = Some(submission);
+        self.pending = true;
         self.buffer.map_async(wgpu::MapMode::Read, .., move |r| {
             let mut s = state.lock().unwrap_or_else(PoisonError::into_inner);
             s.done = Some(r.map_err(|e| e.to_string()));
@@ -61,6 +64,14 @@ impl Slot {
                 w.wake();
             }
         });
+    }
+
+    /// Makes the slot ready for the next copy, whatever became of the last one: an answer may have been dropped while
+    /// its bytes were on their way.
+    pub fn reset(&mut self) {
+        if std::mem::take(&mut self.pending) {
+            self.buffer.unmap();
+        }
     }
 
     /// Waits for the bytes and hands them to `f`.
@@ -76,7 +87,7 @@ impl Slot {
             Ok(view) => f(&view),
             Err(e) => return Err(failure(gpu, &e.to_string())),
         };
-        self.buffer.unmap();
+        self.reset();
         gpu.check()?;
         Ok(out)
     }

@@ -111,7 +111,7 @@ pub async fn choose(
 fn gemv_ladder(first: Gemv) -> Vec<Gemv> {
     let mut list = vec![
         Gemv { wg: 32, lanes: 1, rows: 2, subgroup: false },
-        Gemv { wg: 64, lanes: 32, rows: 2, subgroup: false },
+        Gemv { wg: 64, lanes: 32, rows: 4, subgroup: false },
         Gemv { wg: 128, lanes: 32, rows: 4, subgroup: false },
     ];
     list.retain(|g| *g != first);

@@ -144,7 +144,8 @@ impl<'a> Chat<'a> {
             }
             Err(e) => e,
         };
-        if error.device_lost() || open.engine.gpu.is_lost() {
+        // An error that the device keeps reporting is as good as its loss: only a new one answers again.
+        if error.device_lost() || open.engine.gpu.check().is_err() {
             output::result("\n")?;
             output::error(&format!("{}; the next message opens the device again", chain(&error)));
             return Err(CliError::Said);
