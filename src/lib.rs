@@ -4,7 +4,7 @@
 //!
 //! | room | job |
 //! |---|---|
-//! | [`format`] | containers: GGUF, safetensors, Hugging Face folders; hostile input stops here |
+//! | [`mod@format`] | containers: GGUF, safetensors, Hugging Face folders; hostile input stops here |
 //! | [`weights`] | how a matrix is stored, laid out on the device, decoded, encoded |
 //! | [`model`] | architectures: configuration and tensor names to a graph of numbers |
 //! | [`gpu`] | adapters, devices, buffers, pipelines, recording, read-back |

@@ -1,5 +1,5 @@
 //! The kernels: for each shader the choice of a variant, its parameters, its dispatch geometry, and beside it the plain
-//! f64 reference ([`reference`]) that tests and `golay doctor` compare it with.
+//! f64 reference ([`mod@reference`]) that tests and `golay doctor` compare it with.
 //!
 //! A kernel function records: it takes buffers and pushes dispatches onto a [`Recorder`]. It allocates nothing and
 //! knows no model.
