@@ -93,7 +93,7 @@ impl Engine {
     /// As [`Engine::load`].
     pub async fn load_on(
         gpu: Arc<Gpu>,
-        spec: ModelSpec,
+        mut spec: ModelSpec,
         file: ModelFile,
         options: &LoadOptions,
         progress: &mut dyn FnMut(Progress),
@@ -103,6 +103,7 @@ impl Engine {
         let (kernels, tuning) = adapter_notes::kernels(&gpu, wanted, options.check_adapter, progress).await?;
         let tensors = file.tensors();
         let plan = MemoryPlan::new(&spec, tensors, &tuning, &gpu.caps, options.context, options.kv)?;
+        spec.ropes.iter_mut().for_each(|r| r.settle(plan.context));
         progress(Progress::Plan(plan));
         // A GPU does not tell how much memory is free; a software adapter takes the host's.
         let have = options.memory_limit.or_else(|| gpu.caps.cpu.then(free_host_memory).flatten());

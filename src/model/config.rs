@@ -39,11 +39,17 @@ pub enum Scaling {
         /// Round the ramp's ends to whole dims.
         truncate: bool,
     },
-    /// A divisor per pair (longrope, and GGUF's `rope_freqs`).
-    Factors {
-        /// Divisor of each inverse frequency.
-        divisors: Vec<f64>,
-        /// Factor on cos and sin.
+    /// A divisor per pair (GGUF's `rope_freqs`).
+    Factors(Vec<f64>),
+    /// Two lists of divisors, of which the session's context chooses one (Phi-3's longrope).
+    LongRope {
+        /// Divisors of contexts up to `original`.
+        short: Vec<f64>,
+        /// Divisors of longer ones.
+        long: Vec<f64>,
+        /// Context the model was first trained for.
+        original: f64,
+        /// Factor on cos and sin, whichever list is used.
         mscale: f64,
     },
 }

@@ -172,7 +172,7 @@ impl Plan {
         for n in 0..config.layers {
             p.layer(n)?;
         }
-        for (name, values) in factors(folder, config)? {
+        for (name, values) in factors(config) {
             let shape = vec![values.len() as u64];
             p.entries.push(Entry { name, ttype: TensorType::F32, shape, source: Source::Values(values) });
         }
@@ -307,28 +307,22 @@ fn block_type(wanted: TensorType, cols: u64, is_head: bool) -> TensorType {
 }
 
 /// Rotary factors that GGUF keeps as tensors: divisors of the inverse frequencies.
-fn factors(folder: &HfFolder, c: &Config) -> Result<Vec<(String, Vec<f32>)>> {
+fn factors(c: &Config) -> Vec<(String, Vec<f32>)> {
     match &c.rope.scaling {
         Scaling::Llama3 { .. } => {
             let plain = RopeConfig { scaling: Scaling::None, ..c.rope.clone() };
             let (plain, scaled) = (rope::resolve(&plain, false), rope::resolve(&c.rope, false));
             let list = plain.inv_freq.iter().zip(&scaled.inv_freq).map(|(p, s)| (p / s) as f32).collect();
-            Ok(vec![("rope_freqs.weight".into(), list)])
+            vec![("rope_freqs.weight".into(), list)]
         }
-        Scaling::Factors { divisors, .. } => {
-            let list = |key: &str| -> Vec<f32> {
-                let stored = keys::rope_value(folder, key).and_then(|v| v.as_array());
-                let stored = stored.map(|l| l.iter().filter_map(|v| v.as_f64()).collect::<Vec<f64>>());
-                // Whichever the configuration did not choose may be missing or short.
-                let list = stored.filter(|l| l.len() >= divisors.len()).unwrap_or_else(|| divisors.clone());
-                list.iter().take(divisors.len()).map(|x| *x as f32).collect()
-            };
-            Ok(vec![
-                ("rope_factors_long.weight".into(), list("long_factor")),
-                ("rope_factors_short.weight".into(), list("short_factor")),
-            ])
+        Scaling::LongRope { short, long, .. } => {
+            let list = |l: &[f64]| l.iter().map(|x| *x as f32).collect();
+            vec![
+                ("rope_factors_long.weight".into(), list(long)),
+                ("rope_factors_short.weight".into(), list(short)),
+            ]
         }
-        _ => Ok(Vec::new()),
+        _ => Vec::new(),
     }
 }
 

@@ -206,18 +206,15 @@ fn ropes(
         Ok(Some(list))
     };
     let scaling = if let Some(divisors) = factors("rope_freqs.weight")? {
-        Scaling::Factors { divisors, mscale: 1.0 }
-    } else if tensors.get("rope_factors_long.weight").is_some() {
+        Scaling::Factors(divisors)
+    } else if let Some(long) = factors("rope_factors_long.weight")? {
         let original = original.unwrap_or(f64::from(context));
-        let name = if f64::from(context) > original {
-            "rope_factors_long.weight"
-        } else {
-            "rope_factors_short.weight"
-        };
-        let divisors = factors(name)?
+        let name = "rope_factors_short.weight";
+        let short = factors(name)?
             .ok_or_else(|| ModelError::MissingTensor { arch: k.arch.clone(), tensor: name.into() })?;
         let mscale = k.f64("rope.scaling.attn_factor")?;
-        Scaling::Factors { divisors, mscale: mscale.unwrap_or(longrope_mscale(f64::from(context), original)) }
+        let mscale = mscale.unwrap_or(longrope_mscale(f64::from(context), original));
+        Scaling::LongRope { short, long, original, mscale }
     } else {
         match kind {
             "none" | "" => Scaling::None,

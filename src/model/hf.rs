@@ -240,19 +240,24 @@ fn rope(k: &Keys<'_>, family: Family, head_dim: u32, context: u32, kind: &str) -
         },
         "longrope" | "su" if family == Family::Phi3 => {
             let original = original.unwrap_or(f64::from(context));
-            let long = f64::from(context) > original;
-            let key = if long { "long_factor" } else { "short_factor" };
-            let list = s.list(key, dims / 2)?;
-            let list = list.ok_or_else(|| ModelError::Missing { arch: k.arch.clone(), key: key.into() })?;
-            let divisors: Option<Vec<f64>> =
-                list.iter().take(dims as usize / 2).map(|v| v.as_f64().filter(|x| *x > 0.0)).collect();
-            let divisors =
-                divisors.ok_or_else(|| k.wrong(key, &Value::from("(list)"), "positive numbers"))?;
+            let divisors = |key: &str| -> Result<Vec<f64>> {
+                let list = s.list(key, dims / 2)?;
+                let list =
+                    list.ok_or_else(|| ModelError::Missing { arch: k.arch.clone(), key: key.into() })?;
+                let list: Option<Vec<f64>> =
+                    list.iter().take(dims as usize / 2).map(|v| v.as_f64().filter(|x| *x > 0.0)).collect();
+                list.ok_or_else(|| k.wrong(key, &Value::from("(list)"), "positive numbers"))
+            };
             let mscale = match s.f64("attention_factor")? {
                 Some(a) => a,
                 None => longrope_mscale(f64::from(context), original),
             };
-            Scaling::Factors { divisors, mscale }
+            Scaling::LongRope {
+                short: divisors("short_factor")?,
+                long: divisors("long_factor")?,
+                original,
+                mscale,
+            }
         }
         // With a context that never leaves the trained range, dynamic scaling does nothing.
         "dynamic" => Scaling::None,

@@ -8,6 +8,10 @@ use std::f64::consts::PI;
 pub fn resolve(c: &RopeConfig, interleaved: bool) -> RopeSpec {
     let pairs = c.dims / 2;
     let base: Vec<f64> = (0..pairs).map(|i| c.theta.powf(-2.0 * f64::from(i) / f64::from(c.dims))).collect();
+    let beyond = match &c.scaling {
+        Scaling::LongRope { long, original, .. } => Some((*original, divided(&base, long))),
+        _ => None,
+    };
     let (inv_freq, mscale) = match &c.scaling {
         Scaling::None => (base, 1.0),
         Scaling::Linear(f) => (base.iter().map(|x| x / f).collect(), 1.0),
@@ -49,16 +53,33 @@ pub fn resolve(c: &RopeConfig, interleaved: bool) -> RopeSpec {
             };
             (base.iter().enumerate().map(one).collect(), m)
         }
-        Scaling::Factors { divisors, mscale } => {
-            (base.iter().zip(divisors).map(|(x, d)| x / d).collect(), *mscale)
-        }
+        Scaling::Factors(divisors) => (divided(&base, divisors), 1.0),
+        Scaling::LongRope { short, mscale, .. } => (divided(&base, short), *mscale),
     };
-    RopeSpec { dims: c.dims, interleaved, inv_freq, mscale }
+    RopeSpec { dims: c.dims, interleaved, inv_freq, mscale, beyond }
+}
+
+fn divided(base: &[f64], divisors: &[f64]) -> Vec<f64> {
+    base.iter().zip(divisors).map(|(x, d)| x / d).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn longrope_goes_by_the_context_of_the_session() {
+        let scaling =
+            Scaling::LongRope { short: vec![1.0, 2.0], long: vec![4.0, 8.0], original: 4096.0, mscale: 1.25 };
+        let r = resolve(&RopeConfig { theta: 1e4, dims: 4, scaling }, false);
+        let (mut at, mut above) = (r.clone(), r);
+        at.settle(4096);
+        above.settle(4097);
+        assert_eq!(at.inv_freq, [1.0, 0.005]);
+        assert_eq!(above.inv_freq, [0.25, 0.00125]);
+        assert_eq!((at.mscale, above.mscale), (1.25, 1.25));
+        assert!(at.beyond.is_none() && above.beyond.is_none());
+    }
 
     #[test]
     fn llama3_keeps_short_waves_and_stretches_long_ones() {

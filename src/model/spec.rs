@@ -13,9 +13,21 @@ pub struct RopeSpec {
     pub inv_freq: Vec<f64>,
     /// Factor on cos and sin (yarn, longrope).
     pub mscale: f64,
+    /// The inverse frequencies of contexts longer than this many positions, where those differ (longrope).
+    pub beyond: Option<(f64, Vec<f64>)>,
 }
 
 impl RopeSpec {
+    /// Fixes the frequencies for sessions of up to `context` positions. Keys of a cache must all be turned
+    /// alike, so the choice is made once, not as a conversation grows.
+    pub fn settle(&mut self, context: u32) {
+        if let Some((original, list)) = self.beyond.take()
+            && f64::from(context) > original
+        {
+            self.inv_freq = list;
+        }
+    }
+
     /// (cos, sin) pairs of positions `from..to`, f32 `[to - from, dims / 2, 2]`. Angles in f64, so that they are
     /// right at any position.
     pub fn table(&self, from: u32, to: u32) -> Vec<f32> {

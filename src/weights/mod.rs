@@ -22,5 +22,6 @@ pub use error::WeightsError;
 pub use matrix::{LoadError, Matrix};
 pub use planes::{DEVICE_TYPES, GroupCodes, PlaneLayout, supported};
 #[doc(hidden)]
+pub(crate) use random::SplitMix;
 pub use random::random_blocks;
 pub use traits::{FormatTraits, traits};

@@ -2,11 +2,12 @@
 
 use crate::format::TensorType;
 
-/// A small counter generator (SplitMix64).
-struct Rng(u64);
+/// A small counter generator (SplitMix64): the same numbers everywhere. Not for sampling.
+pub(crate) struct SplitMix(pub u64);
 
-impl Rng {
-    fn next(&mut self) -> u64 {
+impl SplitMix {
+    /// The next 64 bits.
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -61,7 +62,7 @@ fn scales(t: TensorType) -> &'static [(usize, f32)] {
 /// give random bytes.
 #[doc(hidden)]
 pub fn random_blocks(t: TensorType, rows: usize, cols: usize, seed: u64) -> Vec<u8> {
-    let mut rng = Rng(seed);
+    let mut rng = SplitMix(seed);
     let blocks = rows * (cols / t.block_len() as usize);
     let bytes = t.block_bytes() as usize;
     let mut out = Vec::with_capacity(blocks * bytes);

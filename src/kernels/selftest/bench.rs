@@ -5,32 +5,34 @@ use crate::gpu::error::{GpuError, Result};
 use crate::gpu::{Buffer, Gpu, KernelKey, Kernels, Recording, Uniforms, readback};
 use crate::kernels::reference::Answer;
 use crate::kernels::{Recorder, Tuning};
+use crate::weights::SplitMix;
 
 /// Fills what a kernel must not read or must overwrite: a NaN as one f32 and as two f16.
 pub(super) const POISON: u32 = 0x7fc1_7fc3;
 /// Words behind every buffer's contents.
 const GUARD: usize = 64;
 
-/// A counter generator (SplitMix64): the same numbers everywhere.
-pub(super) struct Rng(pub u64);
+/// Random numbers for the cases: the same everywhere.
+pub(super) struct Rng(SplitMix);
 
 impl Rng {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+    pub fn new(seed: u64) -> Self {
+        Self(SplitMix(seed))
+    }
+
+    /// A seed for blocks of the same case.
+    pub fn seed(&mut self) -> u64 {
+        self.0.next()
     }
 
     /// Uniform in -1..1.
     pub fn unit(&mut self) -> f32 {
-        (self.next() >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+        (self.seed() >> 40) as f32 / (1u64 << 23) as f32 - 1.0
     }
 
     /// Uniform in 0..n.
     pub fn below(&mut self, n: u32) -> u32 {
-        (((self.next() >> 32) * u64::from(n)) >> 32) as u32
+        (((self.seed() >> 32) * u64::from(n)) >> 32) as u32
     }
 
     /// Many of [`Rng::unit`], times `size`.
@@ -59,7 +61,7 @@ pub(super) struct Bench<'a> {
 impl<'a> Bench<'a> {
     pub fn new(gpu: &'a Gpu, kernels: &'a Kernels, tuning: &'a Tuning, seed: u64, dry: bool) -> Self {
         let (keys, detail) = (Vec::new(), String::new());
-        let rng = Rng(seed);
+        let rng = Rng::new(seed);
         Self {
             gpu,
             kernels,

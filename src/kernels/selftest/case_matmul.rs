@@ -93,7 +93,7 @@ pub(super) async fn run(b: &mut Bench<'_>, s: &Spec) -> Result<()> {
     let facts = traits(s.ttype).ok_or_else(|| own_fault("no device format"))?;
     let layout = PlaneLayout::new(s.ttype, s.cols).map_err(own_fault)?;
     let (rows, cols, tokens) = (s.rows as usize, s.cols as usize, s.tokens as usize);
-    let file = random_blocks(s.ttype, rows, cols, b.rng.0);
+    let file = random_blocks(s.ttype, rows, cols, b.rng.seed());
     let mut w = vec![0.0f32; rows * cols];
     decode_row(s.ttype, &file, &mut w).map_err(own_fault)?;
 

@@ -44,14 +44,6 @@ pub(super) fn architecture(c: &Config) -> Result<&'static str> {
     Err(refuse(c, "no_rope_layers", format!("{:?}", c.no_rope), every))
 }
 
-/// A value of the rotary part of a configuration: in its own object, or (older files) beside it.
-pub(super) fn rope_value<'a>(folder: &'a HfFolder, key: &str) -> Option<&'a Json> {
-    let map = folder.config.get("text_config").filter(|t| t.is_object()).unwrap_or(&folder.config);
-    let set = map.get("rope_parameters").or_else(|| map.get("rope_scaling")).filter(|v| !v.is_null());
-    let set = set.map(|s| s.get("full_attention").filter(|v| v.is_object()).unwrap_or(s));
-    set.and_then(|s| s.get(key)).or_else(|| map.get(key)).filter(|v| !v.is_null())
-}
-
 /// All metadata.
 pub(super) fn metadata(folder: &HfFolder, c: &Config, spec: &ModelSpec, plan: &Plan) -> Result<Metadata> {
     let mut m = Metadata::new();
@@ -73,7 +65,7 @@ pub(super) fn metadata(folder: &HfFolder, c: &Config, spec: &ModelSpec, plan: &P
     }
     numbers(&mut m, c, spec, plan.arch);
     windows(&mut m, c, plan.arch);
-    rotation(&mut m, folder, c, plan.arch)?;
+    rotation(&mut m, c, plan.arch)?;
     if let Some(json) = &folder.tokenizer_json {
         let config = folder.tokenizer_config.as_ref();
         let generation = folder.generation_config.as_ref();
@@ -142,7 +134,7 @@ fn windows(m: &mut Metadata, c: &Config, arch: &str) {
     m.insert(format!("{arch}.attention.sliding_window_pattern"), pattern);
 }
 
-fn rotation(m: &mut Metadata, folder: &HfFolder, c: &Config, arch: &str) -> Result<()> {
+fn rotation(m: &mut Metadata, c: &Config, arch: &str) -> Result<()> {
     let mut put = |key: &str, v: Value| m.insert(format!("{arch}.rope.{key}"), v);
     put("dimension_count", c.rope.dims.into());
     put("freq_base", (c.rope.theta as f32).into());
@@ -172,10 +164,11 @@ fn rotation(m: &mut Metadata, folder: &HfFolder, c: &Config, arch: &str) -> Resu
                 put("scaling.attn_factor", ((scaled / (0.1 * factor.ln() + 1.0)) as f32).into());
             }
         }
-        Scaling::Factors { mscale, .. } => {
-            let original = rope_value(folder, "original_max_position_embeddings").and_then(Json::as_f64);
+        // `rope_freqs` is a tensor alone.
+        Scaling::Factors(_) => {}
+        Scaling::LongRope { mscale, original, .. } => {
             put("scaling.type", "longrope".into());
-            put("scaling.original_context_length", whole(original.unwrap_or(f64::from(c.context))));
+            put("scaling.original_context_length", whole(*original));
             put("scaling.attn_factor", (*mscale as f32).into());
         }
     }
