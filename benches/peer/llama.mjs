@@ -9,8 +9,8 @@ const turned = words.map((_, i) => words[(i + Number(round)) % 8]).join(' ') + '
 const context = await loadModel({ model, n_ctx: 1024, n_gpu_layers: 99, lib_variant: 'vulkan', n_threads: 2 });
 const run = async (prompt, n_predict) =>
   (await context.completion({ prompt, n_predict, temperature: 0, ignore_eos: true }, () => {})).timings;
-// The same length compiles the shaders that the next line uses.
-await run('to in is that for the of and '.repeat(8), 2);
+// A prompt that no round repeats, of a round's length, so that its shaders are compiled.
+await run('for that is in to and of the '.repeat(8), 2);
 const prefill = await run(turned.repeat(8), 1);
 const decode = await run('The capital of France is', 17);
 console.log(JSON.stringify({
