@@ -21,94 +21,13 @@
 override WG: u32 = 128u;
 override LANES: u32 = 32u;
 const XT: u32 = 512u;
-#import state
-#import act
-struct Params {
-    rows: u32,
-    row0: u32,
-    groups: u32,
-    cols: u32,
-    eps: f32,
-    scale: f32,
-    cap: f32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read> w_quants: array<vec4<u32>>;
-#if !PLAIN
-@group(0) @binding(2) var<storage, read> w_aux: array<u32>;
-#endif
-@group(0) @binding(3) var<storage, read> x: array<vec4<f32>>;
-@group(0) @binding(4) var<storage, read_write> y: array<f32>;
-#if SUBGROUP
-#if ONE_LANE
-#define SHARED 1
-#endif
-#endif
-#if NORM
-@group(0) @binding(5) var<storage, read> norm_w: array<vec4<f32>>;
-#if !SHARED
-#import reduce
-#endif
-#endif
-#if BIAS
-@group(0) @binding(6) var<storage, read> bias: array<f32>;
-#endif
-#if LAST
-@group(0) @binding(7) var<storage, read> state: array<u32>;
-#endif
+#import gemv_io
 #import {{FORMAT}}
 
 #if !SHARED
 var<workgroup> xs: array<vec4<f32>, XT>;
 #endif
-#if !SUBGROUP
-#if !ONE_LANE
-var<workgroup> sums: array<f32, WG * {{ROWS}}u>;
-#endif
-#endif
-
-fn finish(v: f32, row: u32) -> f32 {
-    var r = v * p.scale;
-#if BIAS
-    r += bias[p.row0 + row];
-#endif
-#if CAP
-    r = p.cap * tanh(clamp(r / p.cap, -15.0, 15.0));
-#endif
-    return r;
-}
-
-@compute @workgroup_size(WG)
-fn main(
-    @builtin(workgroup_id) wg: vec3<u32>,
-    @builtin(local_invocation_index) tid: u32,
-#if SUBGROUP
-    @builtin(subgroup_invocation_id) lane: u32,
-#if !SHARED
-    @builtin(subgroup_id) team: u32,
-#endif
-#endif
-) {
-#if SHARED
-    let team = tid;
-#endif
-#if !SUBGROUP
-    let lane = tid % LANES;
-    let team = tid / LANES;
-#endif
-    let row = (wg.x * (WG / LANES) + team) * {{ROWS}}u;
-    let last = p.rows - 1u;
-    let n4 = p.cols / 4u;
-#if LAST
-    let base = (state[S_TOKENS] - 1u) * n4;
-#else
-    let base = 0u;
-#endif
-    var ss = 0.0;
-#for r in 0..ROWS
-    var a{{r}} = 0.0;
-    let r{{r}} = min(row + {{r}}u, last);
-#endfor
+#import gemv_begin
 #if SHARED
     for (var g = 0u; g < p.groups; g++) {
         {
@@ -177,82 +96,5 @@ fn main(
 #endfor
         }
     }
-#if NORM
-#if SHARED
-    let rms = inverseSqrt(subgroupAdd(ss) / f32(p.cols) + p.eps);
-#else
-    let rms = inverseSqrt(wg_sum(ss, tid) / f32(p.cols) + p.eps);
-#endif
-#endif
-#if SHARED
-    // Every invocation has its rows to itself.
-#else
-#if SUBGROUP
-#for r in 0..ROWS
-    a{{r}} = subgroupAdd(a{{r}});
-#endfor
-#else
-#if !ONE_LANE
-#for r in 0..ROWS
-    sums[{{r}}u * WG + tid] = a{{r}};
-#endfor
-    workgroupBarrier();
-    for (var n = LANES / 2u; n > 0u; n >>= 1u) {
-        if (lane < n) {
-#for r in 0..ROWS
-            sums[{{r}}u * WG + tid] += sums[{{r}}u * WG + tid + n];
-#endfor
-        }
-        workgroupBarrier();
-    }
-#for r in 0..ROWS
-    a{{r}} = sums[{{r}}u * WG + tid];
-#endfor
-#endif
-#endif
-    if (lane != 0u) {
-        return;
-    }
-#endif
-#if NORM
-#for r in 0..ROWS
-    a{{r}} *= rms;
-#endfor
-#endif
-#for r in 0..ROWS
-#if EPI == pair
-    // Pairs are written by the even row below.
-    let v{{r}} = finish(a{{r}}, r{{r}});
-#else
-    if (row + {{r}}u <= last) {
-#if EPI == add
-        y[p.row0 + row + {{r}}u] += finish(a{{r}}, r{{r}});
-#else
-        y[p.row0 + row + {{r}}u] = finish(a{{r}}, r{{r}});
-#endif
-    }
-#endif
-#endfor
-#if EPI == pair
-    let half = (p.row0 + row) / 2u;
-    if (row + 1u <= last) {
-        y[half] = act(v0) * v1;
-    }
-#if ROWS == 4
-    if (row + 3u <= last) {
-        y[half + 1u] = act(v2) * v3;
-    }
-#endif
-#if ROWS == 8
-    if (row + 3u <= last) {
-        y[half + 1u] = act(v2) * v3;
-    }
-    if (row + 5u <= last) {
-        y[half + 2u] = act(v4) * v5;
-    }
-    if (row + 7u <= last) {
-        y[half + 3u] = act(v6) * v7;
-    }
-#endif
-#endif
+#import gemv_end
 }

@@ -9,6 +9,7 @@
 //! | [`model`] | architectures: configuration and tensor names to a graph of numbers |
 //! | [`gpu`] | adapters, devices, buffers, pipelines, recording, read-back |
 //! | [`kernels`] | variant and geometry of every shader, and its f64 reference |
+//! | [`harness`] | how fast each kernel is on this adapter, and which geometry is fastest |
 //! | [`kv`] | the key/value cache |
 //! | [`text`] | tokenizers, chat templates, streaming |
 //! | [`generate`] | samplers, stop rules, random numbers |
@@ -37,6 +38,7 @@ pub mod engine;
 pub mod format;
 pub mod generate;
 pub mod gpu;
+pub mod harness;
 pub mod kernels;
 pub mod kv;
 pub mod model;

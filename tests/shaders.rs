@@ -87,6 +87,7 @@ fn to_translate(line: &Line) -> BTreeSet<KernelKey> {
 
 fn validate(key: &KernelKey, module: &naga::Module, wgsl: &str, subgroup: bool) -> ModuleInfo {
     let caps = if subgroup { BASELINE | Capabilities::SUBGROUP } else { BASELINE };
+    let caps = if half(wgsl) { caps | Capabilities::SHADER_FLOAT16 } else { caps };
     let check = |caps| {
         let mut v = Validator::new(ValidationFlags::all(), caps);
         if subgroup {
@@ -97,6 +98,11 @@ fn validate(key: &KernelKey, module: &naga::Module, wgsl: &str, subgroup: bool) 
     };
     // Whatever a baseline device takes, a better one takes: capabilities only allow.
     check(caps)
+}
+
+/// Whether a shader computes in f16: only where the adapter does.
+fn half(wgsl: &str) -> bool {
+    wgsl.contains("enable f16;")
 }
 
 /// Runs `check` on all keys, on every core.
@@ -200,7 +206,11 @@ fn permutations_translate_for_every_back_end() {
         let entry = msl::PipelineOptions { entry_point: Some((stage, "main".into())), ..Default::default() };
         msl::write_string(&module, &info, &options, &entry).unwrap_or_else(|e| fail("MSL", &e));
 
-        let model = if subgroup { hlsl::ShaderModel::V6_0 } else { hlsl::ShaderModel::V5_1 };
+        let model = match (half(&built.wgsl), subgroup) {
+            (true, _) => hlsl::ShaderModel::V6_2,
+            (_, true) => hlsl::ShaderModel::V6_0,
+            _ => hlsl::ShaderModel::V5_1,
+        };
         let options =
             hlsl::Options { shader_model: model, fake_missing_bindings: true, ..Default::default() };
         let entry = hlsl::PipelineOptions { entry_point: Some((stage, "main".into())) };
@@ -215,7 +225,8 @@ fn permutations_translate_for_every_back_end() {
         let versions =
             [glsl::Version::Embedded { version: 310, is_webgl: false }, glsl::Version::Desktop(430)];
         for version in versions {
-            if subgroup && version.is_es() {
+            // OpenGL offers neither to WebGPU.
+            if half(&built.wgsl) || (subgroup && version.is_es()) {
                 continue;
             }
             let options = glsl::Options { version, ..Default::default() };

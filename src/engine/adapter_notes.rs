@@ -5,6 +5,7 @@ use super::error::Result;
 use super::load::Progress;
 use crate::gpu::{Gpu, Kernels, preprocess};
 use crate::kernels::{Tuning, choose};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -32,8 +33,13 @@ pub fn cache_folder() -> Option<PathBuf> {
     base.map(|b| b.join("golay"))
 }
 
+/// The folder of what is known of adapters, made when it is not there; `None` where that cannot be.
+pub(super) fn folder() -> Option<PathBuf> {
+    cache_folder().map(|f| f.join("adapters")).filter(|f| std::fs::create_dir_all(f).is_ok())
+}
+
 /// FNV-1a: names files, guards nothing.
-fn hash(parts: &[&str]) -> u64 {
+pub(super) fn hash(parts: &[&str]) -> u64 {
     let bytes = parts.iter().flat_map(|p| p.bytes().chain([0]));
     bytes.fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
@@ -41,7 +47,12 @@ fn hash(parts: &[&str]) -> u64 {
 /// The name of an adapter's files: changes with the driver, the capabilities in use, the geometry that is tried first
 /// and any shader.
 fn name(gpu: &Gpu, wanted: &Tuning) -> String {
-    let caps = format!("{:?} {wanted:?}", gpu.caps);
+    file_name(gpu, &format!("{wanted:?}"))
+}
+
+/// The name of a file about an adapter, its driver, the capabilities in use, our shaders, and `what`.
+pub(super) fn file_name(gpu: &Gpu, what: &str) -> String {
+    let caps = format!("{:?} {what}", gpu.caps);
     let i = &gpu.info;
     let mut parts = vec![i.name.as_str(), i.driver.as_str(), i.driver_info.as_str(), caps.as_str()];
     parts.extend(preprocess::all_sources().map(|s| s.1));
@@ -59,14 +70,13 @@ pub(crate) async fn kernels(
     check: bool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Kernels, Tuning)> {
-    let folder = cache_folder().map(|f| f.join("adapters")).filter(|_| check);
-    let Some(folder) = folder.filter(|f| std::fs::create_dir_all(f).is_ok()) else {
+    let Some(folder) = folder().filter(|_| check) else {
         return Ok((Kernels::default(), wanted));
     };
     let name = name(gpu, &wanted);
     let kernels = Kernels::in_folder(gpu, &folder, &name);
     let path = folder.join(format!("{name}.json"));
-    if let Some(notes) = read(&path) {
+    if let Some(notes) = read::<Notes>(&path) {
         return Ok((kernels, notes.tuning));
     }
     let mut report = |done, all, _: &choose::Finding| progress(Progress::Check(done, all));
@@ -77,28 +87,26 @@ pub(crate) async fn kernels(
         checks: found.len(),
         tuning: tuning.clone(),
     };
-    write(&path, &notes);
+    if let Err(e) = write(&path, &notes) {
+        log::warn!("{}: {e}", path.display());
+    }
     Ok((kernels, tuning))
 }
 
-fn read(path: &Path) -> Option<Notes> {
+pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
     let text = std::fs::read_to_string(path).ok()?;
     match serde_json::from_str(&text) {
         Ok(n) => Some(n),
         Err(e) => {
-            log::warn!("{}: {e}; the adapter is checked again", path.display());
+            log::warn!("{}: {e}; it is made anew", path.display());
             None
         }
     }
 }
 
-fn write(path: &Path, notes: &Notes) {
+/// Writes a file whole or not at all.
+pub(super) fn write(path: &Path, value: &impl Serialize) -> std::io::Result<()> {
     let part = path.with_extension(format!("{}.part", std::process::id()));
-    let done = serde_json::to_string_pretty(notes)
-        .map_err(std::io::Error::other)
-        .and_then(|t| std::fs::write(&part, t))
-        .and_then(|()| std::fs::rename(&part, path));
-    if let Err(e) = done {
-        log::warn!("{}: {e}", path.display());
-    }
+    let text = serde_json::to_string_pretty(value).map_err(std::io::Error::other)?;
+    std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, path))
 }

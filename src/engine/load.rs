@@ -1,13 +1,15 @@
 //! Opening a model on a device.
 
-use super::adapter_notes;
 use super::error::{EngineError, Result};
 use super::plan::{MemoryPlan, free_host_memory};
+use super::session::Cancel;
 use super::weights::Weights;
-use crate::format::ModelFile;
+use super::{adapter_notes, loads, tuned};
+use crate::format::{ModelFile, TensorSet};
 use crate::generate::SamplerParams;
 use crate::gpu::{CapsRequest, Gpu, Kernels};
-use crate::kernels::{KvType, Tuning};
+use crate::harness::tune;
+use crate::kernels::{Activations, KvType, Tuning};
 use crate::model::{self, ModelSpec};
 use crate::text::{ChatTemplate, Tokenizer};
 use std::sync::Arc;
@@ -26,8 +28,15 @@ pub struct LoadOptions {
     pub kv: Option<KvType>,
     /// Geometry; `None` for the adapter's default.
     pub tuning: Option<Tuning>,
+    /// How products with quantised weights take their inputs.
+    pub activations: Activations,
     /// Check the kernels when this adapter and driver are new, remember the result, and keep compiled pipelines.
     pub check_adapter: bool,
+    /// Seconds to spend on finding the fastest geometry when this adapter has none for these shapes yet; `None` for not
+    /// at all. Needs `check_adapter`, since what is found is kept with the checks.
+    pub tune_s: Option<f64>,
+    /// Ends that search early; what it found so far counts.
+    pub skip_tuning: Cancel,
     /// Bytes the plan may take; `None` for what is free, where that can be told.
     pub memory_limit: Option<u64>,
 }
@@ -41,6 +50,8 @@ pub enum Progress {
     Plan(MemoryPlan),
     /// Blocks loaded, blocks.
     Weights(usize, usize),
+    /// What is tried next, shapes of kernels tried, of how many.
+    Tune(String, usize, usize),
     /// Self tests run on an adapter that is new here, self tests.
     Check(usize, usize),
 }
@@ -99,9 +110,9 @@ impl Engine {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Arc<Self>> {
         progress(Progress::Device(Box::new(gpu.info.clone())));
-        let wanted = options.tuning.clone().unwrap_or_else(|| Tuning::for_caps(&gpu.caps));
-        let (kernels, tuning) = adapter_notes::kernels(&gpu, wanted, options.check_adapter, progress).await?;
         let tensors = file.tensors();
+        let wanted = geometry(&gpu, &spec, tensors, options, progress).await?;
+        let (kernels, tuning) = adapter_notes::kernels(&gpu, wanted, options.check_adapter, progress).await?;
         let plan = MemoryPlan::new(&spec, tensors, &tuning, &gpu.caps, options.context, options.kv)?;
         spec.ropes.iter_mut().for_each(|r| r.settle(plan.context));
         progress(Progress::Plan(plan));
@@ -146,10 +157,45 @@ impl Engine {
         })
     }
 
+    /// How products with weights take their inputs.
+    pub fn activations(&self) -> Activations {
+        self.tuning.activations
+    }
+
     /// Bytes of weights on the device.
     pub fn weight_bytes(&self) -> u64 {
         self.weights.bytes()
     }
+}
+
+/// The geometry to try first: as asked, as remembered for these shapes, as found now, or the adapter's default.
+async fn geometry(
+    gpu: &Gpu,
+    spec: &ModelSpec,
+    tensors: &TensorSet,
+    options: &LoadOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Tuning> {
+    if let Some(t) = &options.tuning {
+        return Ok(t.clone());
+    }
+    let default = Tuning { activations: options.activations, ..Tuning::for_caps(&gpu.caps) };
+    if !options.check_adapter {
+        return Ok(default);
+    }
+    let shapes = loads::shape_key(spec, tensors, options.activations);
+    if let Some(t) = tuned::read(gpu, &shapes) {
+        return Ok(t);
+    }
+    let (Some(seconds), Some(kernels)) = (options.tune_s, tuned::kernels(gpu)) else { return Ok(default) };
+    let work = loads::tuning_loads(spec, tensors, options.kv, &default);
+    let mut shown = tuned::Shown { progress, skip: &options.skip_tuning };
+    let found = tune::tune(gpu, &kernels, &default, &work, seconds, &mut shown).await?;
+    progress(Progress::Tune(String::new(), 1, 1));
+    if let Err(e) = tuned::remember(gpu, &shapes, Some(&found.tuning)) {
+        log::warn!("{e}");
+    }
+    Ok(found.tuning)
 }
 
 /// Tokenizer and template of a model file.

@@ -159,7 +159,7 @@ impl Session {
     }
 
     /// Records the steps anew, after buffers have changed. Kernels are compiled together first.
-    async fn record(&mut self, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<()> {
+    pub(crate) async fn record(&mut self, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<()> {
         let e = self.engine.clone();
         let mut keys = Vec::new();
         let mut lists = Vec::new();

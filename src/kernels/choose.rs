@@ -2,7 +2,7 @@
 //! next one that does.
 
 use super::selftest::{self, Case, Depth, Outcome};
-use super::{Gemm, Gemv, Tuning};
+use super::{Activations, Gemm, Gemv, IntDot, Tuning};
 use crate::gpu::error::{GpuError, Result};
 use crate::gpu::{Gpu, Kernels};
 
@@ -83,6 +83,11 @@ pub async fn choose(
     let mut gemv = gemv_ladder(wanted.gemv);
     let mut gemm = gemm_ladder(wanted.gemm);
     let mut reductions = vec![!wanted.serial];
+    let mut dots = match (wanted.activations, wanted.int_dot) {
+        (Activations::F32, _) => vec![],
+        (Activations::Int8, IntDot::Packed) => vec![IntDot::Pairs],
+        (Activations::Int8, IntDot::Pairs) => vec![IntDot::Packed],
+    };
     let mut all = Vec::new();
     loop {
         let cases = selftest::cases(&gpu.caps, &tuning, Depth::Quick);
@@ -92,6 +97,7 @@ pub async fn choose(
         let Some(f) = failed else { return Ok((tuning, all)) };
         log::warn!("{}", f.line());
         let next = match f.family {
+            "gemv" if !dots.is_empty() => dots.pop().map(|d| tuning.int_dot = d),
             "gemv" => gemv.pop().map(|g| tuning.gemv = g),
             "gemm" => gemm.pop().map(|g| tuning.gemm = g),
             // The rest differ only in how a workgroup reduces.

@@ -1,7 +1,7 @@
 //! Products with weight matrices: `gemv.wgsl` for one token, `gemm_reg.wgsl` and `gemm_tile.wgsl` for a chunk, and the
 //! embedding lookup, which reads the same planes.
 
-use super::{Act, Gemm, Recorder};
+use super::{Act, Activations, Gemm, IntDot, Recorder, Tuning};
 use crate::gpu::error::{GpuError, Result};
 use crate::gpu::record::{Groups, Span};
 use crate::gpu::{Buffer, KernelKey};
@@ -15,6 +15,8 @@ pub struct WeightPart<'a> {
     pub plain: bool,
     /// Scales differ between the halves of a group.
     pub halves: bool,
+    /// Codes of at most four bits without a sign.
+    pub small_codes: bool,
     /// Rows in this part.
     pub rows: u32,
     /// Where its first row goes in the output (and, for an embedding, the id of its first row).
@@ -102,8 +104,12 @@ fn planes<'a>(w: &WeightPart<'a>, list: &mut Vec<(&'static str, Span<'a>)>) {
 }
 
 /// The key of a one-token product, for callers that choose the geometry themselves (tests, tuning, doctor).
-pub fn gemv_key(w: &WeightPart<'_>, p: &Product<'_>, g: super::Gemv, serial: bool) -> KernelKey {
-    let key = w.key("gemv").define("ROWS", g.rows).constant("WG", g.wg).constant("LANES", g.lanes);
+pub fn gemv_key(w: &WeightPart<'_>, p: &Product<'_>, t: &Tuning) -> KernelKey {
+    let (g, serial) = (t.gemv, t.serial);
+    let int = t.activations == Activations::Int8 && !w.plain;
+    let key = w.key(if int { "gemv_int" } else { "gemv" });
+    let key = key.flag("PAIRS", int && w.small_codes && t.int_dot == IntDot::Pairs);
+    let key = key.define("ROWS", g.rows).constant("WG", g.wg).constant("LANES", g.lanes);
     p.epilogue
         .apply(key)
         .flag("ONE_LANE", g.lanes == 1)
@@ -143,7 +149,7 @@ fn shares(wg: u32, size: u32) -> bool {
 /// A geometry the shader does not have, or buffers that do not bind.
 pub async fn gemv(r: &mut Recorder<'_>, w: &WeightPart<'_>, p: &Product<'_>) -> Result<()> {
     let g = r.tuning.gemv;
-    let key = gemv_key(w, p, g, r.tuning.serial);
+    let key = gemv_key(w, p, r.tuning);
     if !gemv_fits(g, r.gpu.caps.subgroup_size) {
         return Err(GpuError::Binding { kernel: key.to_string(), what: format!("bad geometry {g:?}") });
     }

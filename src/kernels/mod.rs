@@ -18,7 +18,7 @@ pub mod tuning;
 #[cfg(test)]
 mod tests;
 
-pub use tuning::{Gemm, Gemv, Tuning};
+pub use tuning::{Activations, Gemm, Gemv, IntDot, Tuning};
 
 use crate::gpu::error::Result;
 use crate::gpu::record::{Arg, Span};

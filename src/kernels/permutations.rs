@@ -12,12 +12,23 @@ const TEXT: &str = include_str!("../../shaders/permutations.txt");
 /// One thing that a permutation may vary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Axis {
-    /// The weight format, with the defines that go with it.
-    Format,
+    /// The weight format, of those that [`Formats`] admits, with the defines that go with it.
+    Format(Formats),
     /// A define: its values, and whether it may be absent.
     Define(String, Vec<String>, bool),
     /// An overridable constant and its values.
     Override(String, Vec<u32>),
+}
+
+/// Which weight formats an axis has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Formats {
+    /// All (`FORMAT`).
+    All,
+    /// Those with integer codes (`CODES`).
+    Codes,
+    /// Those with codes of at most four bits and no sign (`SMALL`).
+    Small,
 }
 
 /// One line of the file.
@@ -29,6 +40,8 @@ pub struct Line {
     pub axes: Vec<Axis>,
     /// Needs subgroup operations.
     pub subgroup: bool,
+    /// Needs f16 arithmetic.
+    pub f16: bool,
 }
 
 /// The lines of the file.
@@ -45,12 +58,14 @@ pub fn lines() -> Result<Vec<Line>> {
         let bad = |what: String| GpuError::Shader { shader: "permutations.txt".into(), line: i + 1, what };
         let mut words = line.split_whitespace();
         let shader = words.next().unwrap_or_default().to_owned();
-        let mut parsed = Line { shader, axes: Vec::new(), subgroup: false };
+        let mut parsed = Line { shader, axes: Vec::new(), subgroup: false, f16: false };
         for word in words {
             if word == "@subgroup" {
                 parsed.subgroup = true;
-            } else if word == "FORMAT" {
-                parsed.axes.push(Axis::Format);
+            } else if word == "@f16" {
+                parsed.f16 = true;
+            } else if let Some(kind) = formats_of(word) {
+                parsed.axes.push(Axis::Format(kind));
             } else if let Some((name, values)) = word.split_once(':') {
                 let values = values.split('|').map(str::parse).collect::<std::result::Result<Vec<u32>, _>>();
                 let values = values.map_err(|e| bad(format!("`{word}`: {e}")))?;
@@ -83,11 +98,11 @@ impl Line {
         let mut overrides = key.overrides.clone();
         self.shader == key.shader
             && self.axes.iter().all(|axis| match axis {
-                Axis::Format => {
+                Axis::Format(kind) => {
                     let name = defines.remove("FORMAT");
                     let flag = |d: &mut crate::gpu::preprocess::Defines, n: &str| d.remove(n).is_some();
                     let (plain, halves) = (flag(&mut defines, "PLAIN"), flag(&mut defines, "HALVES"));
-                    formats()
+                    kind.list()
                         .any(|f| Some(f.name) == name.as_deref() && f.plain == plain && f.halves == halves)
                 }
                 Axis::Define(name, values, optional) => {
@@ -103,7 +118,8 @@ impl Line {
 impl Axis {
     fn expand(&self, key: &KernelKey, only: Option<&[&str]>) -> Vec<KernelKey> {
         match self {
-            Self::Format => formats()
+            Self::Format(kind) => kind
+                .list()
                 .filter(|f| only.is_none_or(|o| o.contains(&f.name)))
                 .map(|f| key.clone().define("FORMAT", f.name).flag("PLAIN", f.plain).flag("HALVES", f.halves))
                 .collect(),
@@ -116,8 +132,23 @@ impl Axis {
     }
 }
 
-fn formats() -> impl Iterator<Item = &'static FormatTraits> {
-    DEVICE_TYPES.iter().filter_map(|&t| traits(t))
+fn formats_of(word: &str) -> Option<Formats> {
+    match word {
+        "FORMAT" => Some(Formats::All),
+        "CODES" => Some(Formats::Codes),
+        "SMALL" => Some(Formats::Small),
+        _ => None,
+    }
+}
+
+impl Formats {
+    fn list(self) -> impl Iterator<Item = &'static FormatTraits> {
+        DEVICE_TYPES.iter().filter_map(|&t| traits(t)).filter(move |f| match self {
+            Self::All => true,
+            Self::Codes => !f.plain,
+            Self::Small => f.small_codes,
+        })
+    }
 }
 
 /// Whether the file lists this permutation.

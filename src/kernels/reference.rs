@@ -96,6 +96,19 @@ pub struct Linear<'a> {
     pub epilogue: Epilogue,
     /// What y holds before, `[tokens, rows]`, for [`Epilogue::Add`].
     pub before: &'a [f32],
+    /// Inputs are rounded to 8 bits with a scale per group of 32, as `gemv_int.wgsl` does.
+    pub int8: bool,
+}
+
+/// Rounds a row of inputs to 8 bits with a scale per group of 32. In f32, as the device does: where a value lies between
+/// two integers decides which one it becomes.
+pub fn int8(x: &mut [f32]) {
+    for group in x.chunks_mut(32) {
+        let top = group.iter().fold(0.0f32, |m, v| m.max(v.abs()));
+        let inverse = if top > 0.0 { 127.0 / top } else { 0.0 };
+        let scale = top / 127.0;
+        group.iter_mut().for_each(|v| *v = (*v * inverse).round_ties_even() * scale);
+    }
 }
 
 /// One finished sum and its slack.
@@ -119,16 +132,26 @@ fn finish(l: &Linear<'_>, row: usize, x: &[f64]) -> (f64, f64) {
     (v, size)
 }
 
+fn wide_int8(x: impl Iterator<Item = f32>) -> Vec<f64> {
+    let mut x: Vec<f32> = x.collect();
+    int8(&mut x);
+    x.into_iter().map(f64::from).collect()
+}
+
 /// `Y = X W^T` with prologue and epilogue, `[tokens, rows]` (`[tokens, rows / 2]` for pairs).
 pub fn gemm(l: &Linear<'_>) -> Answer {
     let mut out = Answer::default();
     let rows = l.w.len() / l.cols;
     for (t, x) in l.x.chunks(l.cols).enumerate() {
-        let mut x: Vec<f64> = x.iter().map(|&v| f64::from(v)).collect();
-        if let Some((w, eps)) = l.norm {
-            let r = inverse_rms(&x, eps);
-            x.iter_mut().zip(w).for_each(|(x, w)| *x *= r * f64::from(*w));
-        }
+        let wide = |x: &[f32]| x.iter().map(|&v| f64::from(v)).collect::<Vec<f64>>();
+        let r = l.norm.map_or(1.0, |(_, eps)| inverse_rms(&wide(x), eps));
+        let mut x = match l.norm {
+            Some((w, _)) if l.int8 => wide_int8(x.iter().zip(w).map(|(x, w)| x * w)),
+            None if l.int8 => wide_int8(x.iter().copied()),
+            Some((w, _)) => x.iter().zip(w).map(|(x, w)| f64::from(*x) * f64::from(*w)).collect(),
+            None => wide(x),
+        };
+        x.iter_mut().for_each(|x| *x *= r);
         match l.epilogue {
             Epilogue::Pair(a) => {
                 for row in (0..rows.saturating_sub(1)).step_by(2) {

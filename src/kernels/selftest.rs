@@ -4,6 +4,7 @@
 //! filled with NaN before a run and followed by guard words; inputs are followed by NaN, so that a read or a write
 //! past an end shows. Same list, same numbers, on every machine.
 
+mod arms;
 mod bench;
 mod case_attention;
 mod case_matmul;
@@ -11,11 +12,12 @@ mod case_select;
 mod case_simple;
 mod list;
 
+pub use arms::Arm;
 pub use list::cases;
 
 use super::Tuning;
 use crate::gpu::error::Result;
-use crate::gpu::{Gpu, KernelKey, Kernels};
+use crate::gpu::{Gpu, KernelKey, Kernels, Recording};
 use bench::Bench;
 
 /// How much to test.
@@ -75,6 +77,18 @@ pub async fn run(gpu: &Gpu, kernels: &Kernels, case: &Case) -> Result<Outcome> {
     dispatch(&mut bench, case).await?;
     gpu.check()?;
     Ok(bench.outcome())
+}
+
+/// Runs a case and keeps what was recorded, with `copies` copies of what it reads, so that it can be timed.
+///
+/// # Errors
+/// As [`run`].
+pub async fn prepare(gpu: &Gpu, kernels: &Kernels, case: &Case, copies: u32) -> Result<(Outcome, Recording)> {
+    let mut bench = Bench::new(gpu, kernels, &case.tuning, case.seed, false);
+    bench.copies = copies.max(1);
+    dispatch(&mut bench, case).await?;
+    gpu.check()?;
+    Ok((bench.outcome(), bench.kept))
 }
 
 /// The kernels that a case needs, so that they can be compiled together beforehand.

@@ -33,6 +33,37 @@ pub enum Gemm {
     Tile,
 }
 
+/// How one-token products with quantised weights take their inputs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Activations {
+    /// As they are.
+    #[default]
+    F32,
+    /// Rounded to 8 bits, with a scale per group of 32: integer products, a little less exact.
+    Int8,
+}
+
+impl Activations {
+    /// The spelling of `--activations`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::Int8 => "int8",
+        }
+    }
+}
+
+/// How integer products are computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum IntDot {
+    /// `dot4I8Packed`: an instruction on most GPUs.
+    #[default]
+    Packed,
+    /// Two products in one 32-bit multiplication, where codes have at most four bits and no sign: for adapters without
+    /// such an instruction. Other formats take `dot4I8Packed`.
+    Pairs,
+}
+
 /// All geometry of one adapter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tuning {
@@ -52,6 +83,12 @@ pub struct Tuning {
     pub chunk: u32,
     /// Workgroups of the argmax over the vocabulary.
     pub argmax_groups: u32,
+    /// Inputs of one-token products; a choice of the person, not of the adapter.
+    #[serde(default)]
+    pub activations: Activations,
+    /// Integer products, where `activations` wants them.
+    #[serde(default)]
+    pub int_dot: IntDot,
 }
 
 impl Tuning {
@@ -69,6 +106,8 @@ impl Tuning {
                 attention_rows: 8,
                 chunk: 64,
                 argmax_groups: 8,
+                activations: Activations::F32,
+                int_dot: IntDot::Pairs,
             }
         } else {
             let subgroup = caps.subgroups && (16..=64).contains(&caps.subgroup_size);
@@ -82,6 +121,8 @@ impl Tuning {
                 attention_rows: 8,
                 chunk: 256,
                 argmax_groups: 64,
+                activations: Activations::F32,
+                int_dot: IntDot::Packed,
             }
         }
     }

@@ -191,6 +191,7 @@ impl Matrix {
             format: self.traits.name,
             plain: self.traits.plain,
             halves: self.traits.halves,
+            small_codes: self.traits.small_codes,
             rows: p.rows,
             row0: p.row0,
             cols: self.cols,

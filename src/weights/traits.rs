@@ -18,6 +18,8 @@ pub struct FormatTraits {
     pub offset: bool,
     /// The bytes of `w_bytes` are signed.
     pub signed_codes: bool,
+    /// The bytes of `w_bytes` are at most 15 and have no sign.
+    pub small_codes: bool,
     /// Served bits per weight, scales included, without the padding of odd scale pairs.
     pub bits: f64,
     /// Integer operations per weight of `w_group` and `w_codes` together (shift, mask, convert; loads not counted).
@@ -31,6 +33,7 @@ const PLAIN: FormatTraits = FormatTraits {
     min: false,
     offset: false,
     signed_codes: false,
+    small_codes: false,
     bits: 0.0,
     int_ops_per_weight: 0.0,
 };
@@ -44,14 +47,14 @@ const TABLE: &[(TensorType, FormatTraits)] = &[
     (T::F32, FormatTraits { name: "fmt_f32", bits: 32.0, int_ops_per_weight: 0.1, ..PLAIN }),
     (T::F16, FormatTraits { name: "fmt_f16", bits: 16.0, int_ops_per_weight: 0.6, ..PLAIN }),
     (T::BF16, FormatTraits { name: "fmt_bf16", bits: 16.0, int_ops_per_weight: 1.1, ..PLAIN }),
-    (T::Q4_0, FormatTraits { name: "fmt_q4_0", offset: true, bits: 4.5, int_ops_per_weight: 3.3, ..QUANT }),
-    (T::Q4_1, FormatTraits { name: "fmt_q4_1", min: true, bits: 5.0, int_ops_per_weight: 3.3, ..QUANT }),
+    (T::Q4_0, FormatTraits { name: "fmt_q4_0", small_codes: true, offset: true, bits: 4.5, int_ops_per_weight: 3.3, ..QUANT }),
+    (T::Q4_1, FormatTraits { name: "fmt_q4_1", small_codes: true, min: true, bits: 5.0, int_ops_per_weight: 3.3, ..QUANT }),
     (T::Q5_0, FormatTraits { name: "fmt_q5_0", offset: true, bits: 5.5, int_ops_per_weight: 4.3, ..QUANT }),
     (T::Q5_1, FormatTraits { name: "fmt_q5_1", min: true, bits: 6.0, int_ops_per_weight: 4.3, ..QUANT }),
     (T::Q8_0, FormatTraits { name: "fmt_q8_0", signed_codes: true, bits: 8.5, int_ops_per_weight: 3.0, ..QUANT }),
-    (T::Q2_K, FormatTraits { name: "fmt_q2_k", halves: true, min: true, bits: 2.625, int_ops_per_weight: 3.4, ..QUANT }),
-    (T::Q3_K, FormatTraits { name: "fmt_q3_k", halves: true, offset: true, bits: 3.4375, int_ops_per_weight: 4.6, ..QUANT }),
-    (T::Q4_K, FormatTraits { name: "fmt_q4_k", min: true, bits: 4.5, int_ops_per_weight: 3.7, ..QUANT }),
+    (T::Q2_K, FormatTraits { name: "fmt_q2_k", small_codes: true, halves: true, min: true, bits: 2.625, int_ops_per_weight: 3.4, ..QUANT }),
+    (T::Q3_K, FormatTraits { name: "fmt_q3_k", small_codes: true, halves: true, offset: true, bits: 3.4375, int_ops_per_weight: 4.6, ..QUANT }),
+    (T::Q4_K, FormatTraits { name: "fmt_q4_k", small_codes: true, min: true, bits: 4.5, int_ops_per_weight: 3.7, ..QUANT }),
     (T::Q5_K, FormatTraits { name: "fmt_q5_k", min: true, bits: 5.5, int_ops_per_weight: 4.7, ..QUANT }),
     (T::Q6_K, FormatTraits { name: "fmt_q6_k", halves: true, offset: true, bits: 6.5625, int_ops_per_weight: 4.5, ..QUANT }),
     (T::IQ4_NL, FormatTraits { name: "fmt_iq4_nl", signed_codes: true, bits: 4.5, int_ops_per_weight: 3.3, ..QUANT }),

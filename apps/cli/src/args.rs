@@ -1,8 +1,9 @@
 //! The command line: every command and flag, as clap derives it.
 
+use crate::args_bench::{BenchCommand, TuneArgs};
 use crate::sampler_args::SamplerArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use golay::kernels::KvType;
+use golay::kernels::{Activations, KvType};
 use std::path::PathBuf;
 
 /// Run language models on any GPU.
@@ -72,6 +73,8 @@ pub enum Command {
         #[command(subcommand)]
         command: BenchCommand,
     },
+    /// Find the fastest geometry for a model on this device, and remember it
+    Tune(TuneArgs),
     /// List the devices
     Devices(DevicesArgs),
 }
@@ -80,12 +83,6 @@ pub enum Command {
 pub enum EvalCommand {
     /// Perplexity of a text, in windows that each start at position 0
     Ppl(PplArgs),
-}
-
-#[derive(Debug, Subcommand)]
-pub enum BenchCommand {
-    /// Prefill and decode speed of a model, in llama-bench's rows
-    Model(BenchArgs),
 }
 
 /// Which model.
@@ -110,6 +107,29 @@ pub struct DeviceArgs {
     /// Most memory that the model may take, such as 900M or 6G
     #[arg(long, value_name = "SIZE", value_parser = crate::input::parse_size)]
     pub memory_limit: Option<u64>,
+    /// Inputs of products with quantised weights, one token at a time: f32, or rounded to 8 bits (faster, a little less exact)
+    #[arg(long, value_name = "TYPE", value_enum, default_value = "f32")]
+    pub activations: Inputs,
+    /// Do not look for the fastest geometry when the device and the model's shapes are new (also GOLAY_TUNE=0)
+    #[arg(long)]
+    pub no_tune: bool,
+}
+
+/// `--activations`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Inputs {
+    F32,
+    Int8,
+}
+
+impl DeviceArgs {
+    /// `--activations` as the engine takes it.
+    pub fn activations(&self) -> Activations {
+        match self.activations {
+            Inputs::F32 => Activations::F32,
+            Inputs::Int8 => Activations::Int8,
+        }
+    }
 }
 
 /// The longest context.
@@ -396,40 +416,4 @@ pub struct DevicesArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-}
-
-/// `-o` of bench.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Table {
-    Md,
-    Csv,
-    Json,
-    Jsonl,
-}
-
-#[derive(Debug, Args)]
-#[command(allow_negative_numbers = true)]
-pub struct BenchArgs {
-    #[command(flatten)]
-    pub model: ModelArg,
-    /// Prompt lengths to prefill (0 for none)
-    #[arg(short = 'p', long, value_name = "N,...", value_delimiter = ',', default_value = "512")]
-    pub n_prompt: Vec<u32>,
-    /// Numbers of tokens to generate (0 for none)
-    #[arg(short = 'n', long, value_name = "N,...", value_delimiter = ',', default_value = "128")]
-    pub n_gen: Vec<u32>,
-    /// Tokens already in the context
-    #[arg(short = 'd', long, value_name = "N,...", value_delimiter = ',', default_value = "0")]
-    pub n_depth: Vec<u32>,
-    /// Repetitions
-    #[arg(short, long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub repetitions: u32,
-    /// No run before the first that counts
-    #[arg(long)]
-    pub no_warmup: bool,
-    /// Format
-    #[arg(short, long, value_name = "FORMAT", value_enum, default_value = "md")]
-    pub output: Table,
-    #[command(flatten)]
-    pub device: DeviceArgs,
 }

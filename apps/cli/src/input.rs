@@ -55,6 +55,35 @@ pub fn parse_size(text: &str) -> std::result::Result<u64, String> {
     Ok((number * (1u64 << shift) as f64) as u64)
 }
 
+/// Rows and columns.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape(pub [u32; 2]);
+
+/// `4096x14336`
+pub fn parse_shape(text: &str) -> std::result::Result<Shape, String> {
+    let (rows, cols) = text.split_once('x').ok_or("expected rows x columns, as 4096x14336")?;
+    let one = |t: &str| t.trim().parse::<u32>().ok().filter(|n| (1..=1 << 24).contains(n));
+    match (one(rows), one(cols)) {
+        (Some(rows), Some(cols)) => Ok(Shape([rows, cols])),
+        _ => Err("expected rows x columns, as 4096x14336, each from 1 to 2^24".into()),
+    }
+}
+
+/// A weight format that kernels read.
+pub fn parse_format(text: &str) -> std::result::Result<golay::format::TensorType, String> {
+    let all = golay::weights::DEVICE_TYPES;
+    all.iter().copied().find(|t| t.name().eq_ignore_ascii_case(text.trim())).ok_or_else(|| {
+        let names: Vec<String> = all.iter().map(|t| t.name().to_lowercase()).collect();
+        format!("expected one of {}", names.join(", "))
+    })
+}
+
+/// Seconds, more than none and less than a day.
+pub fn parse_seconds(text: &str) -> std::result::Result<f64, String> {
+    let seconds = text.trim().parse::<f64>().ok().filter(|s| *s > 0.0 && *s <= 86400.0);
+    seconds.ok_or_else(|| "expected seconds, as 30 or 2.5".into())
+}
+
 /// 64 hexadecimal digits, lower-cased.
 pub fn parse_sha256(text: &str) -> std::result::Result<String, String> {
     if text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit()) {

@@ -3,6 +3,7 @@
 //! Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted twice.
 
 mod args;
+mod args_bench;
 mod cache;
 mod cmd;
 mod error;
@@ -13,7 +14,7 @@ mod open;
 mod output;
 mod sampler_args;
 
-use args::{BenchCommand, Cli, Command, EvalCommand};
+use args::{Cli, Command, EvalCommand};
 use clap::{CommandFactory, Parser};
 use error::Result;
 use std::process::ExitCode;
@@ -58,7 +59,8 @@ fn run(cli: Cli) -> Result<()> {
         Some(Command::List(a)) => cmd::list::list(&a),
         Some(Command::Rm(a)) => cmd::list::rm(&a),
         Some(Command::Doctor(a)) => cmd::doctor::run(&a),
-        Some(Command::Bench { command: BenchCommand::Model(a) }) => cmd::bench::run(&a),
+        Some(Command::Bench { command }) => cmd::bench::run(&command),
+        Some(Command::Tune(a)) => cmd::tune::run(&a),
         Some(Command::Devices(a)) => cmd::devices::run(&a),
     }
 }

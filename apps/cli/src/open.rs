@@ -1,10 +1,10 @@
 //! Opens a model on a device and says what people should know about it.
 
 use crate::args::{DeviceArgs, ModelArg};
-use crate::cache;
 use crate::error::Result;
 use crate::output::{Bar, note};
-use golay::engine::{Engine, LoadOptions, Progress, Session};
+use crate::{cache, interrupt};
+use golay::engine::{Cancel, Engine, LoadOptions, Progress, Session};
 use golay::format::ModelFile;
 use golay::gpu::{CapsRequest, Gpu};
 use golay::model::{self, ModelSpec};
@@ -51,7 +51,10 @@ pub async fn load(file: ModelFile, args: &DeviceArgs, context: Context<'_>) -> R
         context: context(&spec),
         kv: args.kv.map(Into::into),
         tuning: None,
+        activations: args.activations(),
         check_adapter: true,
+        tune_s: tuning_time(args),
+        skip_tuning: Cancel::default(),
         memory_limit: args.memory_limit,
     };
     if let Some(n) = options.context.filter(|n| *n > spec.context) {
@@ -60,11 +63,25 @@ pub async fn load(file: ModelFile, args: &DeviceArgs, context: Context<'_>) -> R
     let gpu = device(args).await?;
     let weights = Bar::new("loading");
     let checks = Bar::new("checking");
-    let mut checked = false;
+    let tunes = Bar::new("tuning");
+    let (mut checked, mut tuned) = (false, false);
+    let skip = options.skip_tuning.clone();
+    let mut skipping = None;
     let engine = Engine::load_on(gpu, spec, file, &options, &mut |p| match p {
         Progress::Device(info) => log::info!("{} ({}, driver {})", info.name, info.backend, info.driver_info),
         Progress::Plan(plan) => note(&format!("memory: {plan}")),
         Progress::Weights(done, all) => weights.set(done as u64, all as u64),
+        Progress::Tune(now, done, all) => {
+            if !std::mem::replace(&mut tuned, true) {
+                note("device and model are new to each other: looking for the fastest geometry, once (Ctrl-C skips)");
+                skipping = Some(interrupt::guard(&skip, 2));
+            }
+            tunes.set(done as u64, all as u64);
+            tunes.say(&now);
+            if done >= all {
+                skipping = None;
+            }
+        }
         Progress::Check(done, all) => {
             if !std::mem::replace(&mut checked, true) {
                 note("this device is new here: checking the kernels, once");
@@ -80,6 +97,12 @@ pub async fn load(file: ModelFile, args: &DeviceArgs, context: Context<'_>) -> R
         ));
     }
     Ok(engine)
+}
+
+/// Seconds that a first load may spend on tuning.
+fn tuning_time(args: &DeviceArgs) -> Option<f64> {
+    let off = args.no_tune || std::env::var("GOLAY_TUNE").is_ok_and(|v| v == "0" || v == "off");
+    (!off).then_some(8.0)
 }
 
 /// A sequence on an engine, with the compilation of its kernels shown.

@@ -48,6 +48,10 @@ pub(super) struct Bench<'a> {
     pub tuning: &'a Tuning,
     pub rng: Rng,
     dry: bool,
+    /// Times that what is read is there, so that a timed run does not find it in a cache; 0 when nothing is timed.
+    pub copies: u32,
+    /// What was run, for timing, when `copies` is not 0.
+    pub kept: Recording,
     /// Keys of a dry run.
     pub keys: Vec<KernelKey>,
     worst: f64,
@@ -68,6 +72,8 @@ impl<'a> Bench<'a> {
             tuning,
             rng,
             dry,
+            copies: 0,
+            kept: Recording::default(),
             keys,
             worst: 0.0,
             allowed: 0.0,
@@ -118,7 +124,15 @@ impl<'a> Bench<'a> {
         self.gpu.submit([encoder.finish()]);
         self.gpu.finish().await?;
         self.millis += start.elapsed().as_secs_f64() * 1e3;
+        self.keep(recording);
         Ok(true)
+    }
+
+    /// Keeps a recording for timing, where that is wanted.
+    pub fn keep(&mut self, recording: Recording) {
+        if self.copies > 0 {
+            self.kept.list.extend(recording.list);
+        }
     }
 
     /// Reads `words` words back and checks the guard behind them.
@@ -186,10 +200,15 @@ impl<'a> Bench<'a> {
         }
     }
 
-    pub fn outcome(self) -> Outcome {
+    /// For a control, whose values mean nothing.
+    pub fn nothing_to_compare(&mut self) {
+        self.note(0.0, 1e-30, String::new);
+    }
+
+    pub fn outcome(&self) -> Outcome {
         // Nothing compared at all is not a pass.
         let passed = (0.0..=1.0).contains(&self.ratio);
-        let detail = if self.ratio < 0.0 { "nothing was compared".to_owned() } else { self.detail };
+        let detail = if self.ratio < 0.0 { "nothing was compared".to_owned() } else { self.detail.clone() };
         Outcome { max_rel_err: self.worst, tolerance: self.allowed, passed, millis: self.millis, detail }
     }
 }

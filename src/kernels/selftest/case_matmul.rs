@@ -6,11 +6,13 @@ use crate::gpu::error::Result;
 use crate::gpu::{Buffer, Uniforms};
 use crate::kernels::matmul::{self, Epilogue, Product, WeightPart};
 use crate::kernels::reference::{self, Answer, Linear};
-use crate::kernels::state;
-use crate::weights::{PlaneLayout, decode_row, random_blocks, traits};
+use crate::kernels::{Activations, Recorder, state};
+use crate::weights::{FormatTraits, PlaneLayout, decode_row, random_blocks, traits};
 
 /// Of the sum of the sizes of the terms (weights.md 1.6).
 const TOLERANCE: f64 = 1e-5;
+/// The same where x is rounded to 8 bits: a value that lies between two integers may go either way in f32.
+const INT8_TOLERANCE: f64 = 2e-4;
 /// Of the largest weight of a row; decoding is two or three roundings.
 const EMBED_TOLERANCE: f64 = 1e-6;
 
@@ -36,6 +38,8 @@ pub(super) struct Spec {
     pub cap: f32,
     pub scale: f32,
     pub last: bool,
+    /// `fmt_none` instead of the format: nothing is read, and nothing can be compared.
+    pub control: bool,
 }
 
 impl Spec {
@@ -54,6 +58,7 @@ impl Spec {
             cap: 0.0,
             scale: 1.0,
             last: false,
+            control: false,
         }
     }
 
@@ -97,31 +102,8 @@ pub(super) async fn run(b: &mut Bench<'_>, s: &Spec) -> Result<()> {
     let mut w = vec![0.0f32; rows * cols];
     decode_row(s.ttype, &file, &mut w).map_err(own_fault)?;
 
-    let mut parts = Vec::new();
-    for (row0, row1) in if s.split > 0 { vec![(0, s.split), (s.split, s.rows)] } else { vec![(0, s.rows)] } {
-        let n = (row1 - row0) as usize;
-        let (quants, aux) = layout.plane_words(n).map_err(own_fault)?;
-        let (mut quants, mut aux) = (vec![0; quants], vec![0; aux]);
-        let row_bytes = file.len() / rows;
-        let src = &file[row0 as usize * row_bytes..row1 as usize * row_bytes];
-        layout.repack_rows(src, n, &mut quants, &mut aux).map_err(own_fault)?;
-        let aux = if facts.plain { None } else { Some(b.words("aux", &aux).await?) };
-        parts.push(Part { rows: n as u32, row0, quants: b.words("quants", &quants).await?, aux });
-    }
-    let parts: Vec<WeightPart<'_>> = parts
-        .iter()
-        .map(|p| WeightPart {
-            format: facts.name,
-            plain: facts.plain,
-            halves: facts.halves,
-            rows: p.rows,
-            row0: p.row0,
-            cols: s.cols,
-            groups: layout.groups,
-            quants: &p.quants,
-            aux: p.aux.as_ref(),
-        })
-        .collect();
+    let parts = upload(b, s, &layout, &file).await?;
+    let parts: Vec<WeightPart<'_>> = parts.iter().map(|p| p.bound(s, &layout, facts)).collect();
     let mut words = vec![0; state::WORDS];
     words[state::TOKENS] = s.tokens;
     let state = b.words("state", &words).await?;
@@ -129,9 +111,90 @@ pub(super) async fn run(b: &mut Bench<'_>, s: &Spec) -> Result<()> {
         Kind::Embed => embed(b, s, &parts, &w, &state).await,
         Kind::Gemv | Kind::Gemm => {
             let x = b.rng.floats(tokens * cols, 1.0);
-            product(b, s, &parts, &w, &x, &state).await
+            product(b, s, &parts, &w, &x, &state).await?;
+            for _ in 1..b.copies {
+                let again = upload(b, s, &layout, &file).await?;
+                let again: Vec<WeightPart<'_>> = again.iter().map(|p| p.bound(s, &layout, facts)).collect();
+                repeat(b, s, &again, &x, &state).await?;
+            }
+            Ok(())
         }
     }
+}
+
+impl Part {
+    fn bound<'a>(&'a self, s: &Spec, layout: &PlaneLayout, facts: &'a FormatTraits) -> WeightPart<'a> {
+        WeightPart {
+            format: if s.control { "fmt_none" } else { facts.name },
+            plain: facts.plain && !s.control,
+            halves: facts.halves && !s.control,
+            small_codes: facts.small_codes || s.control,
+            rows: self.rows,
+            row0: self.row0,
+            cols: s.cols,
+            groups: layout.groups,
+            quants: &self.quants,
+            aux: self.aux.as_ref(),
+        }
+    }
+}
+
+/// The rows of a file's matrix as one or two parts on the device.
+async fn upload(b: &Bench<'_>, s: &Spec, layout: &PlaneLayout, file: &[u8]) -> Result<Vec<Part>> {
+    let mut parts = Vec::new();
+    let rows = s.rows as usize;
+    for (row0, row1) in if s.split > 0 { vec![(0, s.split), (s.split, s.rows)] } else { vec![(0, s.rows)] } {
+        let n = (row1 - row0) as usize;
+        if s.control {
+            let (quants, aux) = (b.words("quants", &[0; 4]).await?, Some(b.words("aux", &[0; 4]).await?));
+            parts.push(Part { rows: n as u32, row0, quants, aux });
+            continue;
+        }
+        let (quants, aux) = layout.plane_words(n).map_err(own_fault)?;
+        let (mut quants, mut aux) = (vec![0; quants], vec![0; aux]);
+        let row_bytes = file.len() / rows;
+        let src = &file[row0 as usize * row_bytes..row1 as usize * row_bytes];
+        layout.repack_rows(src, n, &mut quants, &mut aux).map_err(own_fault)?;
+        let plain = traits(s.ttype).is_some_and(|f| f.plain);
+        let aux = if plain { None } else { Some(b.words("aux", &aux).await?) };
+        parts.push(Part { rows: n as u32, row0, quants: b.words("quants", &quants).await?, aux });
+    }
+    Ok(parts)
+}
+
+/// The same product on another copy of the weights, for timing alone.
+async fn repeat(
+    b: &mut Bench<'_>,
+    s: &Spec,
+    parts: &[WeightPart<'_>],
+    x: &[f32],
+    state: &Buffer,
+) -> Result<()> {
+    let words = (s.rows * s.tokens) as usize;
+    let (x, y) = (b.floats("x", x).await?, b.output("y", words).await?);
+    let p = Product::plain(&x, &y, s.rows, s.epilogue);
+    let mut uniforms = Uniforms::default();
+    let mut r = b.recorder(&mut uniforms);
+    record(&mut r, s, parts, &p, state).await?;
+    let recording = r.recording;
+    b.keep(recording);
+    Ok(())
+}
+
+async fn record(
+    r: &mut Recorder<'_>,
+    s: &Spec,
+    parts: &[WeightPart<'_>],
+    p: &Product<'_>,
+    state: &Buffer,
+) -> Result<()> {
+    for part in parts {
+        match s.kind {
+            Kind::Gemv => matmul::gemv(r, part, p).await?,
+            _ => matmul::gemm(r, part, p, state).await?,
+        }
+    }
+    Ok(())
 }
 
 async fn embed(
@@ -209,14 +272,14 @@ async fn product(
     };
     let mut uniforms = Uniforms::default();
     let mut r = b.recorder(&mut uniforms);
-    for part in parts {
-        match s.kind {
-            Kind::Gemv => matmul::gemv(&mut r, part, &p).await?,
-            _ => matmul::gemm(&mut r, part, &p, state).await?,
-        }
-    }
+    record(&mut r, s, parts, &p, state).await?;
     if b.go(r, s.tokens, 1).await? {
+        if s.control {
+            b.nothing_to_compare();
+            return Ok(());
+        }
         let first = if s.last { (tokens - 1) * cols } else { 0 };
+        let int8 = s.kind == Kind::Gemv && b.tuning.activations == Activations::Int8;
         let linear = Linear {
             w,
             cols,
@@ -227,10 +290,12 @@ async fn product(
             cap: s.cap,
             epilogue: s.epilogue,
             before: &residual,
+            int8: int8 && !traits(s.ttype).is_some_and(|f| f.plain),
         };
         let answer = if s.kind == Kind::Gemv { reference::gemv(&linear) } else { reference::gemm(&linear) };
         let got = b.read("y", &y, before.len()).await?;
-        b.compare("y", &got, &before, &spread(&answer, width, stride), TOLERANCE);
+        let tolerance = if linear.int8 { INT8_TOLERANCE } else { TOLERANCE };
+        b.compare("y", &got, &before, &spread(&answer, width, stride), tolerance);
     }
     Ok(())
 }

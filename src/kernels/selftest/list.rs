@@ -10,7 +10,7 @@ use crate::gpu::Caps;
 use crate::kernels::attention::Shape;
 use crate::kernels::matmul::Epilogue;
 use crate::kernels::select::Chain;
-use crate::kernels::{Act, Gemm, Gemv, KvType, Tuning};
+use crate::kernels::{Act, Activations, Gemm, Gemv, IntDot, KvType, Tuning};
 use crate::weights::{DEVICE_TYPES, traits};
 
 /// The cases for an adapter, in a fixed order. [`Depth::Quick`] keeps to `tuning`, [`Depth::Full`] takes every geometry
@@ -28,6 +28,7 @@ pub fn cases(caps: &Caps, tuning: &Tuning, depth: Depth) -> Vec<Case> {
         list.formats(depth);
         list.gemv_geometries(caps);
         list.gemm_geometries(caps);
+        list.int8(caps);
         for serial in [tuning.serial, !tuning.serial] {
             list.base = Tuning { serial, ..tuning.clone() };
             list.switches();
@@ -50,9 +51,7 @@ impl List {
     fn push(&mut self, family: &'static str, variant: String, shape: &str, tuning: Tuning, work: Work) {
         let name = format!("{family} {shape} [{variant}]");
         // Every case has numbers of its own, and they stay when the list grows.
-        let seed = name
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3));
+        let seed = seed_of(&name);
         self.cases.push(Case { name, family, variant, tuning, work, seed });
     }
 
@@ -143,6 +142,44 @@ impl List {
             s.epilogue = Epilogue::Pair(if i % 2 == 0 { Act::Silu } else { Act::GeluTanh });
             self.matmul(s);
         }
+    }
+
+    /// Integer activations: every format with codes, both kinds of dot, each kind of team.
+    fn int8(&mut self, caps: &Caps) {
+        let base = self.base.clone();
+        let size = caps.subgroup_size;
+        let mut teams = vec![
+            Gemv { wg: 32, lanes: 1, rows: 4, subgroup: false },
+            Gemv { wg: 128, lanes: 32, rows: 4, subgroup: false },
+        ];
+        if size > 0 {
+            teams.push(Gemv { wg: 128, lanes: size, rows: 2, subgroup: true });
+        }
+        if size >= 8 {
+            teams.push(Gemv { wg: size.max(32), lanes: 1, rows: 8, subgroup: true });
+        }
+        let codes = DEVICE_TYPES.iter().filter(|t| traits(**t).is_some_and(|f| !f.plain));
+        for (i, &t) in codes.enumerate() {
+            for (j, gemv) in teams.iter().enumerate() {
+                for int_dot in [IntDot::Packed, IntDot::Pairs] {
+                    if int_dot == IntDot::Pairs && !traits(t).is_some_and(|f| f.small_codes) {
+                        continue;
+                    }
+                    let activations = Activations::Int8;
+                    self.base =
+                        Tuning { gemv: *gemv, activations, int_dot, serial: j % 2 == 0, ..base.clone() };
+                    let mut s = MatmulSpec::new(Kind::Gemv, t, 37, odd_cols(t), 1);
+                    s.norm = (i + j) % 2 == 1;
+                    s.epilogue = if (i + j) % 3 == 2 { Epilogue::Add } else { Epilogue::Store };
+                    if i % 5 == 0 {
+                        // Rows longer than one stage of x.
+                        (s.rows, s.cols) = (21, 5120);
+                    }
+                    self.matmul(s);
+                }
+            }
+        }
+        self.base = base;
     }
 
     fn gemm_geometries(&mut self, caps: &Caps) {
@@ -368,7 +405,14 @@ impl List {
     }
 }
 
-fn attention(heads: u32, kv_heads: u32, head_dim: u32, chunk: u32, position: u32) -> AttentionSpec {
+/// Attention without switches, over a cache in f32.
+pub(super) fn attention(
+    heads: u32,
+    kv_heads: u32,
+    head_dim: u32,
+    chunk: u32,
+    position: u32,
+) -> AttentionSpec {
     let shape = Shape {
         heads,
         kv_heads,
@@ -396,6 +440,11 @@ impl AttentionSpec {
     }
 }
 
+/// FNV-1a of a name.
+pub(super) fn seed_of(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
 /// A width with an odd number of blocks; for float formats one that ends inside a group.
 fn odd_cols(t: TensorType) -> u32 {
     if traits(t).is_some_and(|f| f.plain) {
@@ -407,7 +456,8 @@ fn odd_cols(t: TensorType) -> u32 {
     }
 }
 
-fn gemv_name(t: &Tuning) -> String {
+/// A product's geometry in words.
+pub(super) fn gemv_name(t: &Tuning) -> String {
     let g = t.gemv;
     let sum = if g.subgroup && g.lanes == 1 {
         "shared"
@@ -418,10 +468,16 @@ fn gemv_name(t: &Tuning) -> String {
     } else {
         "tree"
     };
-    format!("wg={} lanes={} rows={} {sum} serial={}", g.wg, g.lanes, g.rows, t.serial)
+    let int = match (t.activations, t.int_dot) {
+        (Activations::F32, _) => "",
+        (Activations::Int8, IntDot::Packed) => " int8",
+        (Activations::Int8, IntDot::Pairs) => " int8-pairs",
+    };
+    format!("wg={} lanes={} rows={} {sum} serial={}{int}", g.wg, g.lanes, g.rows, t.serial)
 }
 
-fn gemm_name(g: Gemm) -> String {
+/// A chunk's.
+pub(super) fn gemm_name(g: Gemm) -> String {
     match g {
         Gemm::Reg { wg, cols, subgroup } => {
             format!("reg wg={wg} cols={cols}{}", if subgroup { " subgroup" } else { "" })

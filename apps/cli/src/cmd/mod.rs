@@ -14,3 +14,4 @@ pub mod pull;
 pub mod run;
 pub mod template;
 pub mod tokenize;
+pub mod tune;
