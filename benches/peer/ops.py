@@ -33,8 +33,8 @@ TYPES = "q4_0 q4_1 q5_0 q5_1 q8_0 q2_K q3_K q4_K q5_K q6_K iq4_nl iq4_xs f16 f32
 TILE = 64  # distinct weight rows; the matrix repeats them, since Python is slow at making random numbers
 GRAPH_NODES = 8192
 # Largest relative error (root mean square) that is still quantization and not a wrong result. Uniform random
-# weights quantize worse than a model's.
-TOLERANCE = {"f32": 0.002, "f16": 0.002, "q8_0": 0.03, "q2_K": 0.5, "q3_K": 0.3}
+# weights quantize worse than a model's, and with several columns the Vulkan backend sums in f16 where it can.
+TOLERANCE = {"f32": 0.05, "f16": 0.05, "q8_0": 0.05, "q2_K": 0.5, "q3_K": 0.3}
 TOLERANCE_OTHER = 0.2
 
 
@@ -176,24 +176,33 @@ class Case:
             lib.ggml_backend_tensor_set(w, matrix, 0, self.bytes)
         lib.ggml_backend_tensor_set(x, source.x.buffer_info()[0], 0, 4 * self.n * self.k)
         # The first computation compiles the shaders, the second is the trial.
-        once = self.graph(1)
+        once = self.graph(copies)
+        self.spoil()
         peer.compute(once)
-        self.error = self.check(source)
-        self.trial = peer.compute(once)
+        self.error = max(self.check(out, source) for out in self.out)
+        self.trial = peer.compute(once) / copies
 
     def graph(self, repetitions):
         lib = self.peer.lib
         size = lib.ggml_graph_overhead_custom(GRAPH_NODES, False) + 1024
         graph = lib.ggml_new_graph_custom(lib.ggml_init(InitParams(size, None, True)), GRAPH_NODES, False)
-        lib.ggml_build_forward_expand(graph, self.out[0])
-        for i in range(1, repetitions):
+        # Marks each product as to be computed; the backend passes over a node without that mark.
+        for out in self.out:
+            lib.ggml_build_forward_expand(graph, out)
+        for i in range(len(self.out), repetitions):
             lib.ggml_graph_add_node(graph, self.out[i % len(self.out)])
         return graph
 
-    def check(self, source):
+    def spoil(self):
+        """Fills the results with NaN, so that one which is not computed is found."""
+        nans = array.array("f", [math.nan]) * (self.m * self.n)
+        for out in self.out:
+            self.peer.lib.ggml_backend_tensor_set(out, nans.buffer_info()[0], 0, 4 * len(nans))
+
+    def check(self, out, source):
         """Relative error of the first column against the product of the unquantized numbers."""
         result = array.array("f", bytes(4 * self.m * self.n))
-        self.peer.lib.ggml_backend_tensor_get(self.out[0], result.buffer_info()[0], 0, 4 * len(result))
+        self.peer.lib.ggml_backend_tensor_get(out, result.buffer_info()[0], 0, 4 * len(result))
         if not all(map(math.isfinite, result)):
             raise ValueError("gave a result that is not finite")
         pairs = [(result[r], source.expected[r % TILE]) for r in range(self.m)]
@@ -203,7 +212,7 @@ class Case:
         return error
 
     def prepare(self, seconds):
-        self.repetitions = max(1, min(GRAPH_NODES - 1, math.ceil(seconds / self.trial)))
+        self.repetitions = max(len(self.out), min(GRAPH_NODES, math.ceil(seconds / self.trial)))
         self.timed = self.graph(self.repetitions)
         self.samples = []
 
@@ -222,7 +231,7 @@ class Case:
             "us_samples": [s * 1e6 for s in self.samples],
             "gb_s": self.bytes / median / 1e9, "gweights_s": self.m * self.k / median / 1e9,
             "gflop_s": 2 * self.m * self.k * self.n / median / 1e9, "relative_error": self.error,
-        }  # fmt: skip
+        }
 
 
 class Source:
@@ -249,32 +258,35 @@ def table(rows, n):
         else:
             cells = [r["type"], str(r["m"]), f"{r['bits_per_weight']:.2f}"]
             cells += [f"{r['us']:.0f} ({r['us_min']:.0f} to {r['us_max']:.0f})"]
-            cells += [f"{r['gb_s']:.2f}", f"{r['gweights_s']:.2f}"] + ([f"{r['gflop_s']:.1f}"] if n > 1 else [])
+            cells += [f"{r['gb_s']:.3g}", f"{r['gweights_s']:.3g}"] + ([f"{r['gflop_s']:.3g}"] if n > 1 else [])
         print("| " + " | ".join(cells) + " |")
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = lambda text: [t for t in text.split(",") if t]  # noqa: E731
-    whole = lambda text: [int(t) for t in names(text)]  # noqa: E731
-    parser.add_argument("--types", type=names, default=TYPES, help="comma-separated (default: %(default)s)")
-    parser.add_argument("--n", type=whole, default=[1], help="columns of the other operand, comma-separated (1)")
+    parser.add_argument("--types", default=",".join(TYPES), help="comma-separated (%(default)s)")
+    parser.add_argument("--n", default="1", help="columns of the other operand, comma-separated (%(default)s)")
     parser.add_argument("--m", type=int, default=4096, help="rows of the weights (%(default)s)")
     parser.add_argument("--k", type=int, default=14336, help="columns of the weights, a multiple of 256 (%(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="samples per type (%(default)s)")
     parser.add_argument("--seconds", type=float, default=1.0, help="length of one sample (%(default)s)")
-    parser.add_argument(
-        "--copies", type=int, default=1,
-        help="copies of the weights that a graph takes in turn; test-backend-ops has one, which may stay in a cache (1)",
-    )  # fmt: skip
+    copies = "copies of the weights that a graph takes in turn; test-backend-ops has one, which a cache may hold (1)"
+    parser.add_argument("--copies", type=int, default=1, help=copies)
     parser.add_argument("--device", help="Vulkan device index, else $GGML_VK_VISIBLE_DEVICES, else 0")
     parser.add_argument("--lib", type=pathlib.Path, help="folder of libggml-*.so, instead of the npm package")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()
+    options.types = options.types.split(",")
     if unknown := set(options.types) - set(TYPES):
         parser.error(f"unknown types {sorted(unknown)}, known are {' '.join(TYPES)}")
-    if options.k % 256 or min(options.k, options.rounds, options.copies, *options.n) < 1 or options.m < TILE:
-        parser.error(f"k must be a multiple of 256, m at least {TILE}, n, rounds and copies at least 1")
+    try:
+        options.n = [int(n) for n in options.n.split(",")]
+    except ValueError:
+        parser.error("--n takes whole numbers, separated by commas")
+    if options.k % 256 or min(options.k, options.rounds, *options.n) < 1 or options.m < TILE:
+        parser.error(f"k must be a multiple of 256, m at least {TILE}, n and rounds at least 1")
+    if not 1 <= options.copies <= GRAPH_NODES // 4:
+        parser.error(f"copies must be 1 to {GRAPH_NODES // 4}")
     return options
 
 

@@ -7,11 +7,16 @@ use crate::harness::median;
 use std::collections::BTreeMap;
 use web_time::Instant;
 
+/// The kernels whose work grows with the context.
+const ATTENTION: [&str; 2] = ["attention", "attn_merge"];
+
 /// Seconds of a decode step.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// The whole step: all blocks and the head.
     pub step_s: f64,
+    /// The blocks without the kernels whose work grows with the context.
+    pub rest_s: f64,
     /// Per shader: seconds in all, dispatches.
     pub kernels: BTreeMap<String, (f64, usize)>,
 }
@@ -20,7 +25,7 @@ impl Profile {
     /// Seconds of attention: the kernels whose work grows with the context.
     pub fn attention_s(&self) -> f64 {
         let ours = |k: &&str| self.kernels.get(*k).map_or(0.0, |v| v.0);
-        ["attention", "attn_merge"].iter().map(ours).sum()
+        ATTENTION.iter().map(ours).sum()
     }
 }
 
@@ -112,11 +117,15 @@ impl Session {
         for d in &one.list {
             *names.entry(d.kernel.key.shader.clone()).or_default() += 1;
         }
-        let mut out = Profile { step_s: f64::INFINITY, kernels: BTreeMap::new() };
+        let mut out = Profile { step_s: f64::INFINITY, rest_s: f64::INFINITY, kernels: BTreeMap::new() };
         for _ in 0..rounds.max(1) {
             let body = timer.run(&gpu, one, 1, 1, &|_| true).await?.seconds();
             let top = timer.run(&gpu, head, 1, 1, &|_| true).await?.seconds();
             out.step_s = out.step_s.min(body + top);
+            let rest = |i: usize| {
+                one.list.get(i).is_some_and(|d| !ATTENTION.contains(&d.kernel.key.shader.as_str()))
+            };
+            out.rest_s = out.rest_s.min(timer.run(&gpu, one, 1, 1, &rest).await?.seconds());
             for (name, count) in &names {
                 let ours = |i: usize| one.list.get(i).is_some_and(|d| d.kernel.key.shader == *name);
                 let t = timer.run(&gpu, one, 1, 1, &ours).await?.seconds();

@@ -90,6 +90,8 @@ pub struct Kernels {
     made: Mutex<HashMap<KernelKey, Arc<Kernel>>>,
     guard: Guard,
     cache: Option<DiskCache>,
+    /// A text of the shaders and what stands in its place, for tests of the checks.
+    fault: Option<(String, String)>,
 }
 
 /// The driver's compiled pipelines, kept between runs.
@@ -124,7 +126,14 @@ impl Kernels {
             let cache = unsafe { gpu.device.create_pipeline_cache(&desc) };
             DiskCache { cache, path, had }
         });
-        Self { made: Mutex::default(), guard, cache }
+        Self { made: Mutex::default(), guard, cache, fault: None }
+    }
+
+    /// Kernels with a fault: wherever `text` stands in a shader, `wrong` takes its place. Tests show with it that wrong
+    /// kernels are found out.
+    #[doc(hidden)]
+    pub fn with_fault(text: &str, wrong: &str) -> Self {
+        Self { fault: Some((text.to_owned(), wrong.to_owned())), ..Self::default() }
     }
 
     /// The crash marker.
@@ -154,7 +163,7 @@ impl Kernels {
             return Ok(k.clone());
         }
         let pipelines = self.cache.as_ref().map(|c| &c.cache);
-        let made = Arc::new(self.guard.attempt(&key.to_string(), || compile(gpu, key, pipelines))?);
+        let made = Arc::new(self.guard.attempt(&key.to_string(), || compile(gpu, key, pipelines, self.fault.as_ref()))?);
         let mut map = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(map.entry(key.clone()).or_insert(made).clone())
     }
@@ -208,8 +217,16 @@ impl Kernels {
     }
 }
 
-fn compile(gpu: &Gpu, key: &KernelKey, pipelines: Option<&wgpu::PipelineCache>) -> Result<Kernel> {
-    let built = preprocess::build(&key.shader, &key.defines)?;
+fn compile(
+    gpu: &Gpu,
+    key: &KernelKey,
+    pipelines: Option<&wgpu::PipelineCache>,
+    fault: Option<&(String, String)>,
+) -> Result<Kernel> {
+    let mut built = preprocess::build(&key.shader, &key.defines)?;
+    if let Some((text, wrong)) = fault {
+        built.wgsl = built.wgsl.replace(text, wrong);
+    }
     let label = key.to_string();
     // A driver that refuses a kernel refuses that kernel only: the device stays good for another variant.
     let internal = gpu.device.push_error_scope(wgpu::ErrorFilter::Internal);

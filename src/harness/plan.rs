@@ -5,7 +5,7 @@ use super::kernels::Wanted;
 use crate::format::TensorType;
 use crate::gpu::Caps;
 use crate::kernels::selftest::Arm;
-use crate::kernels::{KvType, Tuning};
+use crate::kernels::{Activations, IntDot, KvType, Tuning};
 use crate::weights::DEVICE_TYPES;
 
 /// The families, in the order in which they are measured.
@@ -40,6 +40,9 @@ pub fn rows(s: &Selection, caps: &Caps, tuned: Option<&Tuning>) -> Result<Vec<Wa
         bases.push(Tuning::for_caps(&Caps { cpu: false, ..caps.clone() }));
     }
     bases.extend(tuned.cloned());
+    for int_dot in [IntDot::Packed, IntDot::Pairs] {
+        bases.push(Tuning { activations: Activations::Int8, int_dot, ..default.clone() });
+    }
     let mut out: Vec<Wanted> = Vec::new();
     for family in FAMILIES.iter().filter(|f| s.families.is_empty() || s.families.iter().any(|x| x == **f)) {
         for arm in arms(family, s)? {

@@ -48,6 +48,9 @@ pub struct BenchArgs {
     /// Measure the device's read ceiling, the host's time and steps without a recording, too
     #[arg(long)]
     pub bound: bool,
+    /// Show where the time of a token goes, kernel by kernel, at the first depth
+    #[arg(long)]
+    pub profile: bool,
     /// Format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value = "md")]
     pub output: Table,

@@ -7,7 +7,7 @@ use super::case_simple::Spec as SimpleSpec;
 use super::list::{attention, gemm_name, gemv_name, seed_of};
 use super::{Case, Work};
 use crate::format::TensorType;
-use crate::kernels::{KvType, Tuning};
+use crate::kernels::{Activations, KvType, Tuning};
 use crate::weights::{PlaneLayout, traits};
 
 /// One kernel on one shape, before a geometry is chosen.
@@ -160,6 +160,9 @@ impl Arm {
     /// The geometry of `t` that this arm uses, in words.
     pub fn variant(&self, t: &Tuning) -> String {
         match self {
+            Self::Product { ttype: Some(f), tokens: 1, .. } if traits(*f).is_some_and(|f| f.plain) => {
+                gemv_name(&Tuning { activations: Activations::F32, ..t.clone() })
+            }
             Self::Product { tokens: 1, .. } => gemv_name(t),
             Self::Product { .. } => gemm_name(t.gemm),
             Self::Attention { tokens: 1, .. } => format!("groups={}", t.attention_groups),

@@ -75,6 +75,9 @@ pub fn run(args: &BenchArgs) -> Result<()> {
     } else {
         None
     };
+    if args.profile {
+        pollster::block_on(profile(&engine, tests[0].depth))?;
+    }
     let mut rows = Vec::new();
     let printer = Printer { format: args.output };
     printer.begin()?;
@@ -207,6 +210,19 @@ fn mean(values: &[f64]) -> (f64, f64) {
     let mean = values.iter().sum::<f64>() / n;
     let var = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
     (mean, var.sqrt())
+}
+
+/// Where a token's time goes, on stderr beside the table.
+async fn profile(engine: &Arc<Engine>, depth: u32) -> Result<()> {
+    let mut session = open::session(engine).await?;
+    let p = session.profile(depth.min(engine.plan.context.saturating_sub(1)), 5).await?;
+    note(&format!("a token at position {depth}: {:.2} ms", p.step_s * 1e3));
+    let mut kernels: Vec<_> = p.kernels.iter().collect();
+    kernels.sort_by(|a, b| b.1.0.total_cmp(&a.1.0));
+    for (name, (seconds, count)) in kernels {
+        note(&format!("  {name:12} {:8.3} ms in {count} dispatches", seconds * 1e3));
+    }
+    Ok(())
 }
 
 /// What a token must read, at any depth.
