@@ -35,7 +35,8 @@ fn quick(gpu: &Gpu) -> Options {
 
 async fn one(gpu: &Gpu, kernels: &Kernels, arm: &Arm, tuning: &Tuning) -> Row {
     let w = [Wanted { arm: arm.clone(), tuning: tuning.clone(), default: true }];
-    let rows = measure(gpu, kernels, &w, &Ceilings::default(), &quick(gpu), &mut Quiet).await.expect("measure");
+    let rows =
+        measure(gpu, kernels, &w, &Ceilings::default(), &quick(gpu), &mut Quiet).await.expect("measure");
     rows.into_iter().next().expect("a row")
 }
 
@@ -163,8 +164,9 @@ fn the_tuned_geometry_is_not_slower() {
                 .map(|t| Wanted { arm: product.clone(), tuning: t.clone(), default: false })
                 .to_vec();
             let options = Options { rounds: 7, discard: 2, rotate: 1, ..Options::new(&gpu) };
-            let rows =
-                measure(&gpu, &kernels, &wanted, &Ceilings::default(), &options, &mut Quiet).await.expect("rows");
+            let rows = measure(&gpu, &kernels, &wanted, &Ceilings::default(), &options, &mut Quiet)
+                .await
+                .expect("rows");
             let (default, chosen) = (rows[0].seconds, rows[1].seconds);
             println!("default {:.0} us, tuned {:.0} us", default * 1e6, chosen * 1e6);
             if chosen <= default * 1.1 {

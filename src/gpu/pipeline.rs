@@ -163,7 +163,9 @@ impl Kernels {
             return Ok(k.clone());
         }
         let pipelines = self.cache.as_ref().map(|c| &c.cache);
-        let made = Arc::new(self.guard.attempt(&key.to_string(), || compile(gpu, key, pipelines, self.fault.as_ref()))?);
+        let made = Arc::new(
+            self.guard.attempt(&key.to_string(), || compile(gpu, key, pipelines, self.fault.as_ref()))?,
+        );
         let mut map = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(map.entry(key.clone()).or_insert(made).clone())
     }

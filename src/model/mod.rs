@@ -10,6 +10,7 @@ mod gguf;
 mod hf;
 mod rope;
 mod spec;
+mod synth;
 
 pub use build::Naming;
 pub use config::{Config, Family, RopeConfig, Scaling};
@@ -18,6 +19,7 @@ pub use convert::hf_to_gguf_file;
 pub use convert::{ConvertOptions, hf_to_gguf};
 pub use error::{ModelError, SUPPORTED};
 pub use spec::{LayerSpec, MatrixSlot, ModelSpec, Piece, RopeSpec, VectorSlot};
+pub use synth::{SYNTHS, Synth, synth_types, write_synth};
 
 use crate::format::ModelFile;
 

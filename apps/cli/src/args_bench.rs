@@ -14,6 +14,8 @@ pub enum BenchCommand {
     Report(ReportArgs),
     /// Reports side by side: a table, and a page with plots
     Compare(CompareArgs),
+    /// Write a model of random weights in the shape of a real one, to measure with
+    Synth(SynthArgs),
 }
 
 /// `-o` of bench.
@@ -116,6 +118,19 @@ pub struct CompareArgs {
     /// Write the page here
     #[arg(long, value_name = "FILE.html")]
     pub html: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct SynthArgs {
+    /// smollm2-135m, llama-3.2-1b, llama-3.2-3b or llama-3.1-8b
+    #[arg(value_name = "SHAPE", value_parser = crate::input::parse_synth)]
+    pub shape: golay::model::Synth,
+    /// Format of the weights
+    #[arg(short = 't', long, value_name = "TYPE", default_value = "q8_0", value_parser = crate::input::parse_format)]
+    pub outtype: golay::format::TensorType,
+    /// The file to write
+    #[arg(short, long, value_name = "FILE.gguf")]
+    pub output: PathBuf,
 }
 
 #[derive(Debug, Args)]

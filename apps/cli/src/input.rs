@@ -78,6 +78,15 @@ pub fn parse_format(text: &str) -> std::result::Result<golay::format::TensorType
     })
 }
 
+/// A shape of a random model.
+pub fn parse_synth(text: &str) -> std::result::Result<golay::model::Synth, String> {
+    let all = golay::model::SYNTHS;
+    all.iter().copied().find(|s| s.name.eq_ignore_ascii_case(text.trim())).ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|s| s.name).collect();
+        format!("expected one of {}", names.join(", "))
+    })
+}
+
 /// Seconds, more than none and less than a day.
 pub fn parse_seconds(text: &str) -> std::result::Result<f64, String> {
     let seconds = text.trim().parse::<f64>().ok().filter(|s| *s > 0.0 && *s <= 86400.0);

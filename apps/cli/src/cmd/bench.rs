@@ -4,6 +4,7 @@ mod compare;
 mod kernels;
 mod model;
 mod report;
+mod synth;
 
 pub use kernels::Shown;
 
@@ -16,5 +17,6 @@ pub fn run(command: &BenchCommand) -> Result<()> {
         BenchCommand::Kernels(a) => kernels::run(a),
         BenchCommand::Report(a) => report::run(a),
         BenchCommand::Compare(a) => compare::run(a),
+        BenchCommand::Synth(a) => synth::run(a),
     }
 }
