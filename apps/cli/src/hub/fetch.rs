@@ -91,6 +91,11 @@ pub fn fetch(client: &Client, wanted: &Wanted, folder: &Path, range: u64) -> Res
         sha256,
         received: f.received,
     };
+    if let Err(why) = super::check::model(&part, &wanted.name) {
+        let _ = (std::fs::remove_file(&part), std::fs::remove_file(&f.state_path));
+        let host = super::http::origin(&wanted.url).to_owned();
+        return Err(HubError::NoFile { name: wanted.name.clone(), host, why });
+    }
     std::fs::rename(&part, &target).map_err(io(&target))?;
     let _ = std::fs::remove_file(&f.state_path);
     Ok(done)

@@ -11,6 +11,8 @@ pub fn golay() -> Command {
     let tmp = Path::new(env!("CARGO_TARGET_TMPDIR"));
     c.env("GOLAY_CACHE", tmp.join("golay-cache"));
     c.env("GOLAY_MODELS", tmp.join("no-models"));
+    // Tuning is a matter of its own, and takes its time.
+    c.env("GOLAY_TUNE", "0");
     c.env_remove("GOLAY_HUB").env_remove("HF_TOKEN");
     c.stdin(Stdio::null());
     c
@@ -157,7 +159,10 @@ pub fn smollm2() -> Option<String> {
     let set = |n: &str| std::env::var_os(n).filter(|v| !v.is_empty()).map(PathBuf::from);
     let cache = set("GOLAY_MODELS").or_else(|| {
         set("XDG_CACHE_HOME")
-            .or_else(|| set("HOME").map(|h| h.join(".cache")))
+            .or_else(|| {
+                set("HOME")
+                    .map(|h| h.join(if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" }))
+            })
             .map(|c| c.join("golay/models"))
     });
     let path =
