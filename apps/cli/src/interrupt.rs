@@ -32,6 +32,14 @@ pub fn install() {
             Some(Target::Prompt) if press < 2 => crate::output::note(HINT),
             _ => {
                 crate::target::abandon();
+                // Said on the way out, unless nobody takes it.
+                let said = std::thread::spawn(|| crate::output::error("interrupted"));
+                for _ in 0..20 {
+                    if said.is_finished() {
+                        break;
+                    }
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
                 std::process::exit(i32::from(CODE))
             }
         }

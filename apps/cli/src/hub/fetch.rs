@@ -345,8 +345,9 @@ impl Fetch<'_> {
                 return Ok(found);
             }
         }
-        // The server means what it sends: nothing here is worth keeping.
+        // The server means what it sends: nothing here is worth keeping, not even the hash, which may be mistyped.
         self.state.done.iter_mut().for_each(|d| *d = None);
+        self.state.sha256 = None;
         self.state.write(&self.state_path)?;
         Err(HubError::Content {
             name: self.name.to_owned(),

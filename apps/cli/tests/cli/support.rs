@@ -115,6 +115,7 @@ pub fn micro() -> &'static str {
 }
 
 const TEMPLATE: &str = "{% for m in messages %}{% if m.content == 'BAD' %}{{ raise_exception('no BAD here') }}{% endif %}\
+{% if m.content == 'ESC' %}{{ raise_exception('\x1b[2Jcleared') }}{% endif %}\
 <|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
 
 /// A byte-level BPE without merges.
@@ -151,6 +152,40 @@ fn tokenizer() -> Value {
         "model": {"type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
             "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false, "vocab": vocab, "merges": []},
     })
+}
+
+/// The golden llama in a folder of its own, with NaN for its last norm's weights.
+pub fn nan_model(dir: &Path) {
+    let from = data("goldens/llama");
+    std::fs::copy(from.join("config.json"), dir.join("config.json")).expect("test data");
+    let mut all = std::fs::read(from.join("model.safetensors")).expect("test data");
+    let n = u64::from_le_bytes(all[..8].try_into().expect("8 bytes")) as usize;
+    let header: Value = serde_json::from_slice(&all[8..8 + n]).expect("a header");
+    let at = |i: usize| {
+        let offset = &header["model.norm.weight"]["data_offsets"][i];
+        offset.as_u64().expect("an offset") as usize + 8 + n
+    };
+    all[at(0)..at(1)].fill(0xff);
+    std::fs::write(dir.join("model.safetensors"), all).expect("a file");
+}
+
+/// A copy of the golden llama that may come to harm.
+pub fn own_llama(dir: &Path) -> String {
+    let own = dir.join("own");
+    std::fs::create_dir(&own).expect("a folder");
+    for f in ["config.json", "model.safetensors"] {
+        std::fs::copy(data("goldens/llama").join(f), own.join(f)).expect("test data");
+    }
+    own.display().to_string()
+}
+
+/// Names of the files in a folder, in order.
+pub fn names(dir: &Path) -> Vec<String> {
+    let all = std::fs::read_dir(dir).expect("a folder");
+    let mut all: Vec<String> =
+        all.map(|f| f.expect("a file").file_name().to_string_lossy().into_owned()).collect();
+    all.sort();
+    all
 }
 
 /// The real model, where there is one.
