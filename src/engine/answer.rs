@@ -148,7 +148,10 @@ impl Session {
             return Err(EngineError::EmptyPrompt);
         }
         let context = engine.plan.context as usize;
-        if prompt.len() >= context && !options.context_shift {
+        let max = options.max_tokens.unwrap_or(usize::MAX);
+        // A prompt that fills the context leaves no room to answer, and needs none when no answer is wanted.
+        let fits = prompt.len() < context || (prompt.len() == context && max == 0);
+        if !fits && !options.context_shift {
             return Err(EngineError::ContextFull {
                 prompt: prompt.len(),
                 held: 0,
@@ -164,7 +167,6 @@ impl Session {
         // The last id is computed again at least: its logits are what is wanted.
         let reused = same.min(prompt.len() - 1);
         self.truncate(reused);
-        let max = options.max_tokens.unwrap_or(usize::MAX);
         // Room for the answer, or for a good part of one without a limit, so that the loop itself allocates nothing.
         self.reserve((prompt.len().min(context) + max.min(ROOM)).min(context)).await?;
         let mut answer = Answer {
@@ -177,7 +179,7 @@ impl Session {
             decode_s: 0.0,
             shifts: 0,
         };
-        let prefilled = if prompt.len() >= context {
+        let prefilled = if !fits {
             answer.shifts += 1;
             let kept = shifted(prompt, options.keep, context);
             // What was dropped was not computed either.

@@ -30,7 +30,8 @@ pub enum EngineError {
     #[error(transparent)]
     Sample(#[from] SampleError),
     /// A prompt that does not fit.
-    #[error("the prompt has {prompt} tokens and {held} are held already; the context holds {context}")]
+    #[error("the prompt has {prompt} tokens{}; the context holds {context}{}", held_words(*held),
+        if prompt + held == *context as usize { ": there is no room to answer" } else { "" })]
     ContextFull {
         /// Tokens to add.
         prompt: usize,
@@ -101,6 +102,10 @@ impl EngineError {
     pub fn device_lost(&self) -> bool {
         matches!(self, Self::Gpu(GpuError::Lost(_)) | Self::Load(LoadError::Gpu(GpuError::Lost(_))))
     }
+}
+
+fn held_words(held: usize) -> String {
+    if held == 0 { String::new() } else { format!(" and {held} are held already") }
 }
 
 /// Shorthand for this room.

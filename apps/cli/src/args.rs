@@ -259,7 +259,7 @@ pub struct LogitsArgs {
     /// Which positions: `all` or `last:N`
     #[arg(long, value_name = "WHICH", default_value = "all", value_parser = crate::input::parse_positions)]
     pub positions: crate::input::Positions,
-    /// The file to write: `logits` f32 [positions, vocab] and `positions` i64
+    /// The file to write, `-` for standard output: `logits` f32 [positions, vocab] and `positions` i64
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     #[command(flatten)]
@@ -273,7 +273,7 @@ pub struct ConvertArgs {
     /// Quantise matrices to this type (f16, q8_0, q4_k, ...); default: as they are stored
     #[arg(long, value_name = "TYPE")]
     pub outtype: Option<String>,
-    /// The file to write
+    /// The file to write, `-` for standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 }

@@ -1,5 +1,6 @@
 //! What ends a command, and what the shell is told.
 
+use golay::engine::EngineError;
 use std::error::Error;
 use std::io;
 use std::process::ExitCode;
@@ -13,6 +14,10 @@ pub enum CliError {
     Failed(String),
     /// It went wrong and that has been said: exit code 1.
     Said,
+    /// Results cannot be written: exit code 1, whatever else there is to do.
+    Output(String),
+    /// Ctrl-C: exit code 130, as of a program that the signal ended.
+    Interrupted(String),
     /// Nobody reads stdout any more: a quiet end.
     Pipe,
 }
@@ -28,12 +33,28 @@ impl CliError {
     pub fn failed(text: impl Into<String>) -> Self {
         Self::Failed(text.into())
     }
+
+    /// Interrupted, with what that means for the result.
+    pub fn interrupted(text: &str) -> Self {
+        Self::Interrupted(if text.is_empty() { "interrupted".into() } else { format!("interrupted: {text}") })
+    }
+
+    /// What is to be said, if anything.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Usage(t) | Self::Failed(t) | Self::Output(t) | Self::Interrupted(t) => t,
+            Self::Said | Self::Pipe => "",
+        }
+    }
 }
 
 // Not an `Error` itself, so that every error of the library turns into it with `?`.
 impl<E: Error + 'static> From<E> for CliError {
     fn from(e: E) -> Self {
         let any: &(dyn Error + 'static) = &e;
+        if matches!(any.downcast_ref(), Some(EngineError::Cancelled)) {
+            return Self::interrupted("");
+        }
         match any.downcast_ref::<io::Error>() {
             Some(io) if io.kind() == io::ErrorKind::BrokenPipe => Self::Pipe,
             _ => Self::Failed(chain(&e)),
@@ -63,17 +84,15 @@ pub fn at<E: Error + 'static>(path: &std::path::Path) -> impl FnOnce(E) -> CliEr
 
 /// Says what went wrong and gives the exit code.
 pub fn exit(result: Result<()>) -> ExitCode {
-    match result {
-        Ok(()) | Err(CliError::Pipe) => ExitCode::SUCCESS,
-        Err(CliError::Usage(text)) => {
-            crate::output::error(&text);
-            ExitCode::from(2)
-        }
-        Err(CliError::Failed(text)) => {
-            crate::output::error(&text);
-            ExitCode::FAILURE
-        }
-        Err(CliError::Said) => ExitCode::FAILURE,
+    let Err(e) = result else { return ExitCode::SUCCESS };
+    if !e.text().is_empty() {
+        crate::output::error(e.text());
+    }
+    match e {
+        CliError::Pipe => ExitCode::SUCCESS,
+        CliError::Usage(_) => ExitCode::from(2),
+        CliError::Failed(_) | CliError::Output(_) | CliError::Said => ExitCode::FAILURE,
+        CliError::Interrupted(_) => ExitCode::from(crate::interrupt::CODE),
     }
 }
 
@@ -90,5 +109,6 @@ mod tests {
         assert_eq!(chain(&Outer(io::Error::other("inner"))), "file x: inner");
         assert_eq!(chain(&Outer(io::Error::other("why"))), "file x: inner: why");
         assert!(matches!(CliError::from(io::Error::from(io::ErrorKind::BrokenPipe)), CliError::Pipe));
+        assert!(matches!(CliError::from(EngineError::Cancelled), CliError::Interrupted(_)));
     }
 }

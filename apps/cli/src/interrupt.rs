@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// What the shell expects of a program that a signal ended.
-const INTERRUPTED: i32 = 130;
+pub const CODE: u8 = 130;
 
 /// Whom a Ctrl-C is for; nobody at first.
 static PRESENT: LazyLock<Mutex<Option<Target>>> = LazyLock::new(|| Mutex::new(None));
@@ -30,7 +30,18 @@ pub fn install() {
         match &*present {
             Some(Target::Answer(cancel, patience)) if press < *patience => cancel.cancel(),
             Some(Target::Prompt) if press < 2 => crate::output::note(HINT),
-            _ => std::process::exit(INTERRUPTED),
+            _ => {
+                crate::target::abandon();
+                // Said on the way out, unless nobody takes it.
+                let said = std::thread::spawn(|| crate::output::error("interrupted"));
+                for _ in 0..20 {
+                    if said.is_finished() {
+                        break;
+                    }
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+                std::process::exit(i32::from(CODE))
+            }
         }
     });
 }

@@ -1,6 +1,6 @@
 //! `golay`: run language models on any GPU, from the command line.
 //!
-//! Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted twice.
+//! Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 
 mod args;
 mod args_bench;
@@ -13,6 +13,7 @@ mod interrupt;
 mod open;
 mod output;
 mod sampler_args;
+mod target;
 
 use args::{Cli, Command, EvalCommand};
 use clap::{CommandFactory, Parser};

@@ -1,6 +1,6 @@
 //! stdout for results, stderr for everything else. Nothing here panics when the other end has gone away.
 
-use crate::error::Result;
+use crate::error::{CliError, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,8 +39,10 @@ impl log::Log for Logger {
     fn flush(&self) {}
 }
 
+/// Messages quote files, servers and templates: none of these may send control codes to a terminal or a log.
 fn stderr_line(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let lines: Vec<String> = text.split('\n').map(printable).collect();
+    let _ = writeln!(std::io::stderr(), "{}", lines.join("\n"));
 }
 
 /// Whether `-q` was given.
@@ -63,8 +65,10 @@ pub fn error(text: &str) {
 /// Writes a result and flushes it.
 pub fn result(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| match e.kind() {
+        std::io::ErrorKind::BrokenPipe => CliError::Pipe,
+        _ => CliError::Output(format!("standard output: {e}")),
+    })
 }
 
 /// A piece of what a model says. On a terminal, control characters are replaced: a model must not be able to send it
@@ -168,9 +172,20 @@ pub fn human_count(n: u64) -> String {
     }
 }
 
-/// Text out of a file or from a server with its control characters made visible.
+/// Text out of a file or from a server with its control characters, and those that turn the direction of writing, made
+/// visible.
 pub fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
-        .collect()
+    let wild = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if wild(c) { c.escape_default().to_string() } else { c.to_string() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn control_characters_are_shown() {
+        assert_eq!(super::printable("a\x1b[2J\u{9b}b\u{202e}é"), "a\\u{1b}[2J\\u{9b}b\\u{202e}é");
+    }
 }

@@ -33,7 +33,7 @@ pub struct SamplerArgs {
     #[arg(long, value_name = "X")]
     repeat_penalty: Option<f32>,
     /// How many last tokens the penalties look at (0: off, -1: all)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(-1..))]
     repeat_last_n: Option<i32>,
     /// Penalty of a token that occurs at all (0: off)
     #[arg(long, value_name = "X")]
@@ -51,7 +51,7 @@ pub struct SamplerArgs {
     #[arg(long, value_name = "N")]
     dry_allowed_length: Option<u32>,
     /// DRY: how many last tokens it looks at (0: off, -1: all)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(-1..))]
     dry_penalty_last_n: Option<i32>,
     /// DRY: text that a repeat does not cross (repeatable; replaces the default ones; `none` for none)
     #[arg(long, value_name = "TEXT")]
@@ -187,13 +187,50 @@ pub fn set_by_name(
             .map_err(|_| wrong())?,
         _ => Value::from(value.parse::<f64>().map_err(|_| wrong())?),
     };
+    if field.ends_with("last_n") && slot.as_i64().is_some_and(|n| n < -1) {
+        return Err(format!("{field}: {value} is less than -1, which is the whole context"));
+    }
     let p: SamplerParams = serde_json::from_value(all).map_err(|_| wrong())?;
     p.validate(vocab).map_err(|e| e.to_string())
+}
+
+/// Every field and its value as a person would write them.
+pub fn shown(p: &SamplerParams) -> std::result::Result<Vec<(String, String)>, String> {
+    let all = serde_json::to_value(p).map_err(|e| e.to_string())?;
+    let one = |(name, value): (&String, &serde_json::Value)| {
+        let text = match (name.as_str(), value) {
+            ("logit_bias", _) if p.logit_bias.is_empty() => "none".into(),
+            ("logit_bias", _) => {
+                let all: Vec<String> = p.logit_bias.iter().map(|(id, v)| format!("{id}{v:+}")).collect();
+                all.join(" ")
+            }
+            // In single precision, as it was given: 0.95, not the nearest double.
+            (_, v) if v.is_f64() => v.as_f64().map_or_else(String::new, |v| (v as f32).to_string()),
+            (_, v) => v.to_string(),
+        };
+        (name.clone(), text)
+    };
+    Ok(all.as_object().into_iter().flatten().map(one).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_are_shown_as_they_were_given() {
+        let p = SamplerParams {
+            top_p: 0.95,
+            logit_bias: vec![(3, f32::NEG_INFINITY), (5, 0.1)],
+            ..Default::default()
+        };
+        let all = shown(&p).unwrap();
+        let of = |name: &str| all.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str());
+        assert_eq!(
+            (of("top_p"), of("top_k"), of("logit_bias")),
+            (Some("0.95"), Some("40"), Some("3-inf 5+0.1"))
+        );
+    }
 
     #[test]
     fn biases_and_names() {
@@ -209,9 +246,15 @@ mod tests {
         assert_eq!(set_by_name(&p, "top-k", "3", 10).map(|p| p.top_k), Ok(3));
         assert_eq!(set_by_name(&p, "seed", "18446744073709551615", 10).map(|p| p.seed), Ok(u64::MAX));
         assert_eq!(set_by_name(&p, "logit_bias", "3-inf", 10).map(|p| p.logit_bias.len()), Ok(1));
-        for (name, value) in
-            [("nothing", "1"), ("temp", "x"), ("top_k", "1.5"), ("dry_base", "0"), ("logit_bias", "99+1")]
-        {
+        for (name, value) in [
+            ("nothing", "1"),
+            ("temp", "x"),
+            ("top_k", "1.5"),
+            ("dry_base", "0"),
+            ("logit_bias", "99+1"),
+            ("repeat_last_n", "-2"),
+            ("dry_penalty_last_n", "-9"),
+        ] {
             assert!(set_by_name(&p, name, value, 10).is_err(), "{name} {value}");
         }
     }

@@ -48,19 +48,29 @@ pub fn run(args: &ChatArgs) -> Result<()> {
     if lines.is_terminal() {
         note("Type a message; /help lists the commands, Ctrl-C stops an answer, Ctrl-D ends.");
     }
+    let (mut answered, mut failed) = (0, 0);
     loop {
-        match lines.next()? {
-            Input::End => return Ok(()),
-            Input::Interrupted => note(interrupt::HINT),
-            Input::Text(text) | Input::Long(text) if text.trim().is_empty() => {}
-            Input::Text(text) if text.starts_with('/') => {
-                if let Step::Bye = chat.command(&text) {
-                    return Ok(());
-                }
+        let went_well = match lines.next()? {
+            Input::End => break,
+            Input::Interrupted => {
+                note(interrupt::HINT);
+                continue;
             }
+            Input::Unfit(why) => {
+                output::error(&why);
+                false
+            }
+            Input::Text(text) | Input::Long(text) if text.trim().is_empty() => continue,
+            Input::Text(text) if text.starts_with('/') => match chat.command(&text) {
+                Step::Bye => break,
+                Step::On => continue,
+            },
             Input::Text(text) | Input::Long(text) => chat.say(&text)?,
-        }
+        };
+        *if went_well { &mut answered } else { &mut failed } += 1;
     }
+    // A script whose messages came to nothing should know.
+    if !lines.is_terminal() && answered == 0 && failed > 0 { Err(CliError::Said) } else { Ok(()) }
 }
 
 impl<'a> Chat<'a> {
@@ -84,8 +94,9 @@ impl<'a> Chat<'a> {
         })
     }
 
-    /// A message and its answer. What goes wrong is said, and the chat goes on; only the loss of stdout ends it.
-    fn say(&mut self, text: &str) -> Result<()> {
+    /// A message and its answer, and whether there was one. What goes wrong is said, and the chat goes on; only the
+    /// loss of stdout ends it.
+    fn say(&mut self, text: &str) -> Result<bool> {
         self.messages.push(json!({"role": "user", "content": text}));
         match self.answer() {
             Ok(done) => {
@@ -102,18 +113,18 @@ impl<'a> Chat<'a> {
                     Finish::ContextFull => note(&self.context_full()),
                     _ => {}
                 }
+                Ok(true)
             }
-            Err(CliError::Pipe) => return Err(CliError::Pipe),
-            Err(CliError::Failed(why) | CliError::Usage(why)) => {
+            Err(e @ (CliError::Pipe | CliError::Output(_))) => Err(e),
+            Err(e) => {
                 // The chat is as it was before this message.
                 self.messages.pop();
-                output::error(&why);
-            }
-            Err(CliError::Said) => {
-                self.messages.pop();
+                if !e.text().is_empty() {
+                    output::error(e.text());
+                }
+                Ok(false)
             }
         }
-        Ok(())
     }
 
     fn context_full(&self) -> String {

@@ -4,8 +4,9 @@ use crate::args::ConvertArgs;
 use crate::cache;
 use crate::error::{CliError, Result};
 use crate::output::note;
+use crate::target::Target;
 use golay::format::{ModelFile, TensorType};
-use golay::model::{ConvertOptions, hf_to_gguf_file};
+use golay::model::{ConvertOptions, hf_to_gguf};
 
 pub fn run(args: &ConvertArgs) -> Result<()> {
     let outtype = match args.outtype.as_deref() {
@@ -17,8 +18,10 @@ pub fn run(args: &ConvertArgs) -> Result<()> {
     let path = cache::resolve(&args.model.model)?;
     match ModelFile::open(&path)? {
         ModelFile::Hf(folder) => {
-            hf_to_gguf_file(&folder, &args.output, &ConvertOptions { outtype })?;
-            note(&format!("wrote {}", args.output.display()));
+            let target = Target::binary(&args.output)?;
+            target.spare(&path)?;
+            target.write(|out| Ok(hf_to_gguf(&folder, out, &ConvertOptions { outtype }).map(|_| ())?))?;
+            note(&format!("wrote {}", target.name()));
             Ok(())
         }
         ModelFile::Gguf(_) => Err(CliError::failed(format!("{} is a GGUF file already", path.display()))),

@@ -11,7 +11,9 @@ use golay::kernels::Tuning;
 use golay::kernels::selftest::{self, Case, Depth, Outcome};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+
+/// Kernels that are compiled together.
+const STEP: usize = 16;
 
 /// One case and what came of it; `Err` when it could not be run.
 struct Tested {
@@ -62,11 +64,16 @@ pub fn run(args: &DoctorArgs) -> Result<()> {
             "caps": caps(&gpu.caps),
             "geometry": geometry(&tuning),
             "tests": tested.iter().map(describe).collect::<Vec<_>>(),
+            "interrupted": cancel.is_cancelled(),
             "passed": tested.len() - wrong.len(),
             "failed": wrong.len(),
         }))?;
     } else {
-        output::line(&format!("\nkernels ({} tests)", tested.len()))?;
+        output::line(&format!(
+            "\nkernels ({} tests{})",
+            tested.len(),
+            if cancel.is_cancelled() { ", interrupted" } else { "" }
+        ))?;
         output::result(&summary(&tested))?;
         for t in &wrong {
             output::line(&match &t.outcome {
@@ -77,12 +84,12 @@ pub fn run(args: &DoctorArgs) -> Result<()> {
                 Err(e) => format!("  FAILED {}: {e}", t.case.name),
             })?;
         }
-        if wrong.is_empty() {
+        if wrong.is_empty() && !cancel.is_cancelled() {
             output::line("\nall kernels agree with their references")?;
         }
     }
     if cancel.is_cancelled() {
-        return Err(CliError::failed("interrupted: not every test was run"));
+        return Err(CliError::interrupted("not every test was run"));
     }
     match wrong.len() {
         0 => Ok(()),
@@ -99,20 +106,26 @@ async fn test(gpu: &Gpu, tuning: &Tuning, depth: Depth, cancel: &Cancel) -> Resu
     note(&format!("testing {} kernel variants and shapes ...", cases.len()));
     let mut keys = Vec::new();
     for case in &cases {
+        if cancel.is_cancelled() {
+            return Ok(Vec::new());
+        }
         keys.extend(selftest::keys(gpu, &kernels, case).await?);
     }
-    {
-        let bar = Mutex::new(Bar::new("compiling"));
-        let progress = |done: usize, all: usize| {
-            if let Ok(b) = bar.lock() {
-                b.set(done as u64, all as u64);
-            }
-        };
+    keys.sort();
+    keys.dedup();
+    let compiling = Bar::new("compiling");
+    // In steps, so that Ctrl-C need not wait for all of them.
+    for (i, some) in keys.chunks(STEP).enumerate() {
+        if cancel.is_cancelled() {
+            return Ok(Vec::new());
+        }
         // A kernel that does not compile fails again, and is named, in its own case.
-        if let Err(e) = kernels.prepare(gpu, &keys, &progress) {
+        if let Err(e) = kernels.prepare(gpu, some, &|_, _| {}) {
             log::info!("{e}");
         }
+        compiling.set((i * STEP + some.len()) as u64, keys.len() as u64);
     }
+    drop(compiling);
     let bar = Bar::new("testing");
     let mut tested = Vec::new();
     let all = cases.len() as u64;

@@ -77,7 +77,10 @@ pub fn run(args: &RunArgs) -> Result<()> {
             peak_host_bytes: peak_host_bytes(),
         })?;
     } else {
-        output::result("\n")?;
+        // Where nothing was said, there is no line to end.
+        if a.finish != Finish::Cancelled || !done.text.is_empty() {
+            output::result("\n")?;
+        }
         if engine.tokenizer.is_none() {
             let ids: Vec<String> = a.ids.iter().map(u32::to_string).collect();
             note(&format!("the model has no tokenizer; the ids are {}", ids.join(",")));
@@ -92,7 +95,7 @@ pub fn run(args: &RunArgs) -> Result<()> {
     if let Some(speed) = speed(&done) {
         note(&speed);
     }
-    if a.finish == Finish::Cancelled { Err(CliError::Said) } else { Ok(()) }
+    if a.finish == Finish::Cancelled { Err(CliError::interrupted("")) } else { Ok(()) }
 }
 
 /// The flags and the sampling of an answer.

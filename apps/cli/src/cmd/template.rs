@@ -19,7 +19,7 @@ pub fn run(args: &TemplateArgs) -> Result<()> {
     let rendered = template.render_values(&messages, &options)?;
     if !args.json {
         // Byte for byte: no line break that the template did not write.
-        return output::result(&rendered);
+        return output::answer(&rendered);
     }
     let ids = golay::engine::chat_ids(&tokenizer, &template, &messages, &options)?;
     output::json(&serde_json::json!({ "rendered": rendered, "ids": ids }))

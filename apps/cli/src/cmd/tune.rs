@@ -35,7 +35,7 @@ pub fn run(args: &TuneArgs) -> Result<()> {
     let tuned = pollster::block_on(tuned)?;
     drop((guard, shown));
     if cancel.is_cancelled() {
-        return Err(CliError::failed("interrupted: the geometry stays as it was"));
+        return Err(CliError::interrupted("the geometry stays as it was"));
     }
     engine::remember_tuned(&gpu, &shapes, Some(&tuned.tuning))?;
     let took = start.elapsed().as_secs_f64();

@@ -91,6 +91,11 @@ pub fn fetch(client: &Client, wanted: &Wanted, folder: &Path, range: u64) -> Res
         sha256,
         received: f.received,
     };
+    if let Err(why) = super::check::model(&part, &wanted.name) {
+        let _ = (std::fs::remove_file(&part), std::fs::remove_file(&f.state_path));
+        let host = super::http::origin(&wanted.url).to_owned();
+        return Err(HubError::NoFile { name: wanted.name.clone(), host, why });
+    }
     std::fs::rename(&part, &target).map_err(io(&target))?;
     let _ = std::fs::remove_file(&f.state_path);
     Ok(done)
@@ -340,8 +345,9 @@ impl Fetch<'_> {
                 return Ok(found);
             }
         }
-        // The server means what it sends: nothing here is worth keeping.
+        // The server means what it sends: nothing here is worth keeping, not even the hash, which may be mistyped.
         self.state.done.iter_mut().for_each(|d| *d = None);
+        self.state.sha256 = None;
         self.state.write(&self.state_path)?;
         Err(HubError::Content {
             name: self.name.to_owned(),

@@ -24,6 +24,8 @@ pub enum HubError {
     File { file: String, source: std::io::Error },
     #[error("{name}: the file is wrong: {what}; expected {expected}, found {found}")]
     Content { name: String, what: String, expected: String, found: String },
+    #[error("{name}: what {host} sent is no model and is not kept: {why}")]
+    NoFile { name: String, host: String, why: String },
     #[error("{name}: {why}; what came is kept, and the next `golay pull` goes on from there")]
     Interrupted { name: String, why: String },
 }
@@ -218,7 +220,7 @@ fn parse_digest(text: &str) -> Option<[u8; 32]> {
 }
 
 /// `https://host:port`
-fn origin(url: &str) -> &str {
+pub fn origin(url: &str) -> &str {
     let from = url.find("://").map_or(0, |i| i + 3);
     let end = url[from..].find(['/', '?', '#']).map_or(url.len(), |i| from + i);
     &url[..end]

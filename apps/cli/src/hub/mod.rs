@@ -1,5 +1,6 @@
 //! The Hugging Face hub: what a name means there, and fetching files that arrive whole or not at all.
 
+pub mod check;
 pub mod fetch;
 pub mod http;
 pub mod state;
@@ -157,7 +158,7 @@ pub fn split_name(name: &str) -> Option<(&str, u32, u32)> {
 }
 
 /// All files of a split model, or the one.
-fn shards(name: &str) -> Vec<String> {
+pub fn shards(name: &str) -> Vec<String> {
     match split_name(name) {
         Some((prefix, _, count)) if (1..=1000).contains(&count) => {
             (1..=count).map(|i| format!("{prefix}-{i:05}-of-{count:05}.gguf")).collect()

@@ -1,6 +1,8 @@
 //! `golay chat` over a pipe.
 
-use crate::support::{bad, device, err, golay, golay_piped, golay_with, good, llama, micro, out};
+use crate::support::{
+    bad, device, err, golay, golay_piped, golay_with, good, llama, micro, names, out, own_llama,
+};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::process::{Child, Stdio};
@@ -72,7 +74,7 @@ fn settings_change_and_mistakes_are_told() {
         return;
     }
     let o = chat(
-        "/set parameter top_k 3\n/set\n/set top_k x\n/set nothing 1\n/set dry_base 0\n/set temp\n/set n_predict none\n/system\n/system a\n/system\n/system -\n/system\n/exit\n",
+        "/set parameter top_k 3\n/set\n/set top_k x\n/set repeat_last_n -2\n/set nothing 1\n/set dry_base 0\n/set temp\n/set n_predict none\n/system\n/system a\n/system\n/system -\n/system\n/exit\n",
     );
     good(&o);
     for word in [
@@ -82,6 +84,10 @@ fn settings_change_and_mistakes_are_told() {
         "dry_base",
         "needs a value",
         "(no system message)",
+        "n_predict = 6\n",
+        "stop = none\n",
+        "top_p = 0.95\n",
+        "repeat_last_n: -2 is less than -1",
     ] {
         assert!(err(&o).contains(word), "{word}: {}", err(&o));
     }
@@ -244,6 +250,84 @@ fn a_terminal_has_a_prompt_and_ctrl_c() {
     // What the program still writes must not fill the terminal's buffer.
     std::thread::spawn(move || std::io::copy(&mut master, &mut std::io::sink()));
     assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn save_spares_what_is_no_chat() {
+    if !device() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let at = |n: &str| dir.path().join(n);
+    let model = own_llama(dir.path());
+    for f in ["notes.txt", "other.json"] {
+        std::fs::write(at(f), "{\"dear\": 1}").unwrap();
+    }
+    let before = std::fs::read(at("own/model.safetensors")).unwrap();
+    let lines: String =
+        ["notes.txt", "other.json", "own/model.safetensors", "own/config.json", "own", "no/chat"]
+            .map(|f| format!("/save {}\n", at(f).display()))
+            .concat();
+    let o = chat(&lines);
+    good(&o);
+    assert_eq!(err(&o).matches("not a chat").count(), 4, "{}", err(&o));
+    assert!(err(&o).contains("own: is a folder") && err(&o).contains("no/chat: "), "{}", err(&o));
+    assert_eq!(std::fs::read_to_string(at("notes.txt")).unwrap(), "{\"dear\": 1}");
+    assert_eq!(std::fs::read(at("own/model.safetensors")).unwrap(), before);
+    assert_eq!(names(dir.path()), ["notes.txt", "other.json", "own"]);
+    drop(model);
+    // A chat is replaced, also through a link, which stays one.
+    let file = at("chat.json");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("chat.json", at("link.json")).unwrap();
+    let link = if cfg!(unix) { at("link.json") } else { file.clone() };
+    good(&chat(&format!("hello\n/save {}\nhello\n/save {}\n", file.display(), link.display())));
+    let saved: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!(saved["messages"].as_array().unwrap().len(), 4);
+    assert!(!cfg!(unix) || link.is_symlink());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_stdout_ends_it() {
+    if !device() {
+        return;
+    }
+    let run = |args: &[&str]| {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut child = golay()
+            .args(args)
+            .args(FLAGS)
+            .stdin(Stdio::piped())
+            .stdout(full)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(b"hello\nhello\n").unwrap();
+        let o = child.wait_with_output().unwrap();
+        let said = bad(&o, 1, &["standard output: No space left"]);
+        assert_eq!(said.matches("No space").count(), 1, "{said}");
+    };
+    run(&["chat", "-m", micro()]);
+    run(&["run", "-m", micro(), "-p", "x"]);
+    run(&["run", "-m", micro(), "-p", "x", "--json"]);
+}
+
+#[test]
+fn a_script_whose_messages_all_fail_has_failed() {
+    if !device() {
+        return;
+    }
+    bad(&chat("BAD\nBAD\n"), 1, &["no BAD here"]);
+    good(&chat("BAD\nhello\n"));
+    good(&chat("/nonsense\n"));
+    // A line that is too long is one mistake, and costs no memory to speak of.
+    let long = "x ".repeat(40 << 20);
+    let o = chat(&format!("hello\n{long}\nhello\n/stats\n"));
+    assert_eq!(good(&o), good(&chat("hello\nhello\n")));
+    assert_eq!(err(&o).matches("line too long").count(), 1, "{}", err(&o));
+    assert!(err(&o).contains("4 messages"));
+    bad(&chat(&long), 1, &["line too long"]);
 }
 
 #[test]

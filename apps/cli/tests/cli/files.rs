@@ -1,6 +1,8 @@
 //! What a MODEL argument means, `golay inspect`, `list` and `rm`, `doctor`.
 
-use crate::support::{bad, data, device, err, golay, golay_with, good, good_json, llama, micro};
+use crate::support::{
+    bad, data, device, err, golay, golay_with, good, good_json, llama, micro, names, own_llama,
+};
 use serde_json::json;
 
 #[test]
@@ -115,5 +117,92 @@ fn a_folder_becomes_a_gguf_that_answers_the_same() {
     };
     assert_eq!(ask(out), ask(&llama()));
     bad(&golay_with(["convert", "-m", out, "-o", out]), 1, &["already"]);
+    let piped = golay_with(["convert", "-m", &llama(), "-o", "-"]);
+    assert!(piped.status.success() && piped.stdout == std::fs::read(out).unwrap(), "{}", err(&piped));
     bad(&golay_with(["convert", "-m", &llama(), "-o", out, "--outtype", "q9_9"]), 2, &["q9_9"]);
+}
+
+#[test]
+fn a_conversion_spares_its_source() {
+    let dir = tempfile::tempdir().unwrap();
+    let own = own_llama(dir.path());
+    let before = names(own.as_ref());
+    let run = |m: &str, out: &str| golay_with(["convert", "-m", m, "-o", out]);
+    let weights = format!("{own}/model.safetensors");
+    let bytes = std::fs::read(&weights).unwrap();
+    for m in [&own, &weights] {
+        for f in ["model.safetensors", "config.json", "tokenizer_config.json", "./model.safetensors"] {
+            bad(&run(m, &format!("{own}/{f}")), 1, &[f, "file of the model"]);
+        }
+    }
+    assert_eq!((std::fs::read(&weights).unwrap(), names(own.as_ref())), (bytes, before));
+    bad(&run(&own, dir.path().to_str().unwrap()), 1, &["is a folder"]);
+    good(&run(&own, &format!("{own}/m.gguf")));
+    assert_eq!(names(own.as_ref()), ["config.json", "m.gguf", "model.safetensors"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_doctor_who_is_interrupted_gives_no_verdict() {
+    if !device() {
+        return;
+    }
+    let mut child = golay()
+        .arg("doctor")
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("testing ") {
+        line.clear();
+        assert_ne!(std::io::BufRead::read_line(&mut said, &mut line).unwrap(), 0, "it begins");
+    }
+    let begin = std::time::Instant::now();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    crate::chat::interrupt(child.id());
+    let o = child.wait_with_output().unwrap();
+    line.clear();
+    std::io::Read::read_to_string(&mut said, &mut line).unwrap();
+    let text = String::from_utf8_lossy(&o.stdout);
+    assert_eq!(o.status.code(), Some(130), "{text}");
+    assert!(!text.contains("all kernels agree") && text.contains(", interrupted)"), "{text}");
+    assert!(line.contains("interrupted: not every test was run"), "{line}");
+    assert!(begin.elapsed().as_secs() < 60, "{:?}", begin.elapsed());
+}
+
+/// The script that fetches the default model looks where golay does, on macOS too.
+#[cfg(unix)]
+#[test]
+fn the_script_and_golay_share_a_cache() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/fetch-model.sh");
+    let path = std::env::var("PATH").unwrap();
+    for (system, cache) in [("Darwin", "Library/Caches"), ("Linux", ".cache")] {
+        let bin = dir.path().join(system);
+        std::fs::create_dir(&bin).unwrap();
+        std::fs::write(bin.join("uname"), format!("#!/bin/sh\necho {system}\n")).unwrap();
+        std::fs::set_permissions(bin.join("uname"), PermissionsExt::from_mode(0o755)).unwrap();
+        let model = dir.path().join(cache).join("golay/models/SmolLM2-135M-Instruct.Q4_1.gguf");
+        let run = || {
+            std::process::Command::new("sh")
+                .args([script, "--if-there"])
+                .env_clear()
+                .env("PATH", format!("{}:{path}", bin.display()))
+                .env("HOME", dir.path())
+                .output()
+                .unwrap()
+        };
+        bad(&run(), 1, &[]);
+        std::fs::create_dir_all(model.parent().unwrap()).unwrap();
+        std::fs::write(&model, "").unwrap();
+        assert_eq!(good(&run()).trim_end(), model.display().to_string());
+        if cfg!(target_os = "macos") == (system == "Darwin") {
+            let mut golay = golay();
+            golay.env_remove("GOLAY_MODELS").env_remove("XDG_CACHE_HOME").env("HOME", dir.path());
+            assert!(good(&golay.arg("list").output().unwrap()).contains("SmolLM2"));
+        }
+    }
 }

@@ -1,17 +1,34 @@
 //! `golay pull` against a server with faults (trial 27).
 
 use crate::server::{Faults, Server, sha256};
-use crate::support::{bad, err, golay, good, good_json};
+use crate::support::{bad, data, err, golay, good, good_json, names};
 use serde_json::json;
 use std::path::Path;
 use std::process::Output;
 
 const RANGE: usize = 1000;
+const SIZE: usize = 4500;
+/// Header of the file, and where its data begins.
+const HEAD: usize = 64;
 const FILE: &str = "/own/repo/resolve/main/m.Q4_0.gguf";
 const NAME: &str = "own/repo/m.Q4_0.gguf";
 
+/// A GGUF file of 4500 bytes: a tensor of whatever.
 fn content() -> Vec<u8> {
-    (0..4500u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
+    let mut all = b"GGUF".to_vec();
+    all.extend(3u32.to_le_bytes());
+    all.extend(1u64.to_le_bytes());
+    all.extend(0u64.to_le_bytes());
+    all.extend(1u64.to_le_bytes());
+    all.push(b't');
+    all.extend(1u32.to_le_bytes());
+    all.extend(((SIZE - HEAD) as u64).to_le_bytes());
+    // I8, at offset 0.
+    all.extend(24u32.to_le_bytes());
+    all.extend(0u64.to_le_bytes());
+    all.resize(HEAD, 0);
+    all.extend((HEAD..SIZE).map(|i| ((i as u32).wrapping_mul(2_654_435_761) >> 13) as u8));
+    all
 }
 
 fn pull(server: &Server, dir: &Path, more: &[&str]) -> Output {
@@ -154,7 +171,8 @@ fn a_part_that_was_damaged_on_disk_is_mended() {
     server.faults(Faults { truncate: Some((4000, 99)), ..Default::default() });
     bad(&pull(&server, dir.path(), &[NAME]), 1, &["ended"]);
     server.faults(Faults::default());
-    let new: Vec<u8> = content().iter().map(|b| !b).collect();
+    let mut new = content();
+    new[HEAD..].iter_mut().for_each(|b| *b = !*b);
     server.file(FILE, &new);
     let o = pull(&server, dir.path(), &[NAME]);
     good(&o);
@@ -197,9 +215,77 @@ fn repositories_names_and_refusals() {
     good(&pull(&server, dir.path(), &["--force", "--sha256", &sha, NAME]));
     bad(&pull(&server, dir.path(), &["--force", "--sha256", &sha256(b"other"), NAME]), 1, &["SHA-256"]);
     bad(&pull(&server, dir.path(), &["--sha256", "abc", NAME]), 2, &["64 hexadecimal"]);
+    // What is there already is held to a hash, too.
+    good(&pull(&server, dir.path(), &["--force", NAME]));
+    for name in [NAME, &format!("{}{FILE}", server.url)] {
+        let o = pull(&server, dir.path(), &["--sha256", &sha, name]);
+        good(&o);
+        assert!(err(&o).contains("there already, SHA-256 verified"), "{}", err(&o));
+        let other = sha256(b"other");
+        bad(&pull(&server, dir.path(), &["--sha256", &other, name]), 1, &["is there, but", &sha, &other]);
+        assert_eq!(good_json(&pull(&server, dir.path(), &["--sha256", &sha, "--json", name]))["sha256"], sha);
+    }
     // A hub that is not there.
     let nowhere = golay().args(["pull", "own/repo"]).env("GOLAY_HUB", "http://127.0.0.1:9").output().unwrap();
     bad(&nowhere, 1, &["cannot reach", "127.0.0.1:9"]);
     server.faults(Faults { status: Some(403), ..Default::default() });
     bad(&pull(&server, dir.path(), &["--force", NAME]), 1, &["403", "HF_TOKEN"]);
+}
+
+#[test]
+fn what_is_no_model_is_not_kept() {
+    let short = |n: usize| content()[..n].to_vec();
+    let page = b"\n<!DOCTYPE html><title>Sign in</title>".to_vec();
+    for (name, bytes, word) in [
+        ("m.gguf", page.clone(), "a page in HTML"),
+        ("m.gguf", Vec::new(), "an empty file"),
+        ("m.gguf", short(50), "m.gguf"),
+        ("m.gguf", short(3000), "m.gguf"),
+        ("m.gguf", b"anything else".to_vec(), "GGUF"),
+        ("m-00001-of-00001.gguf", short(3000), "m-00001-of-00001.gguf"),
+        ("m.safetensors", page.clone(), "a page in HTML"),
+        ("m.safetensors", short(3000), "m.safetensors"),
+        ("config.json", page.clone(), "a page in HTML"),
+        ("download", page.clone(), "a page in HTML"),
+    ] {
+        let path = format!("/own/repo/resolve/main/{name}");
+        let (server, dir) = (Server::start(&[(&path, &bytes)]), tempfile::tempdir().unwrap());
+        for address in [format!("own/repo/{name}"), format!("{}{path}", server.url)] {
+            let said = bad(&pull(&server, dir.path(), &[&address]), 1, &["is not kept", word]);
+            assert!(!said.contains(".part"), "{said}");
+            assert!(names(dir.path()).is_empty(), "{name}: {:?}", names(dir.path()));
+        }
+        // The right hash makes it no better.
+        bad(
+            &pull(&server, dir.path(), &["--sha256", &sha256(&bytes), &format!("own/repo/{name}")]),
+            1,
+            &[word],
+        );
+        // One that an older golay has kept.
+        std::fs::write(dir.path().join(name), &bytes).unwrap();
+        bad(&pull(&server, dir.path(), &[&format!("own/repo/{name}")]), 1, &["is no model", "--force"]);
+        server.file(&path, &content());
+        if name == "m.gguf" {
+            good(&pull(&server, dir.path(), &["--force", &format!("own/repo/{name}")]));
+            assert_eq!(names(dir.path()), [name]);
+        }
+    }
+}
+
+#[test]
+fn a_folder_comes_whole() {
+    let files = ["config.json", "model.safetensors"].map(|f| {
+        let bytes = std::fs::read(data("goldens/llama").join(f)).unwrap();
+        (format!("/own/repo/resolve/main/{f}"), bytes)
+    });
+    let served: Vec<(&str, &[u8])> = files.iter().map(|(p, b)| (p.as_str(), b.as_slice())).collect();
+    let server = Server::start(&served);
+    let one = |f: &str, b: &[u8]| json!({"type": "file", "path": f, "size": b.len()});
+    let list = json!([one("config.json", &files[0].1), one("model.safetensors", &files[1].1)]);
+    server.file("/api/models/own/repo/tree/main?recursive=true", list.to_string().as_bytes());
+    let dir = tempfile::tempdir().unwrap();
+    let pull = || pull(&server, dir.path(), &["own/repo"]);
+    good(&pull());
+    assert_eq!(names(&dir.path().join("own--repo")), ["config.json", "model.safetensors"]);
+    assert!(err(&pull()).contains("there already"));
 }

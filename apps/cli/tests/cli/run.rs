@@ -187,6 +187,11 @@ fn limits_of_the_context_are_explained() {
     };
     // Trial 25.
     bad(&run(&["-c", "40", "-n", "1"]), 1, &["40", "context"]);
+    bad(&run(&["-c", "40", "-n", "1"]), 1, &["no room to answer"]);
+    assert_eq!(good_json(&run(&["-c", "40", "-n", "0"]))["prompt_tokens"], 40);
+    assert_eq!(good_json(&run(&["-c", "40", "-n", "0", "--context-shift"]))["context_shifts"], 0);
+    let said = bad(&run(&["-c", "39", "-n", "0"]), 1, &["40 tokens", "39"]);
+    assert!(!said.contains("no room"), "{said}");
     let v = good_json(&run(&["-c", "40", "-n", "4", "--context-shift", "--keep", "2"]));
     assert_eq!((&v["truncated"], &v["generated_tokens"]), (&json!(true), &json!(4)));
     let o = run(&["-c", "48"]);
@@ -227,6 +232,8 @@ fn wrong_usage_is_2() {
         (&["--ids", "4294967296"], "not a token id"),
         (&["-p", "x", "--repeat-penalty", "0"], "repeat_penalty"),
         (&["-p", "x", "--temp", "nan"], "temperature"),
+        (&["-p", "x", "--repeat-last-n", "-2"], "-2"),
+        (&["-p", "x", "--dry-penalty-last-n", "-9"], "-9"),
         (&["-p", "x", "--logit-bias", "1+inf"], "ID+1.5"),
         (&["-p", "x", "--mirostat", "3"], "3"),
         (&["-p", "x", "--kv", "q8"], "q8"),
@@ -303,6 +310,29 @@ fn ctrl_c_ends_a_run_with_what_there_is() {
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut some).unwrap();
     crate::chat::interrupt(child.id());
     let o = child.wait_with_output().unwrap();
-    bad(&o, 1, &["cancelled"]);
+    bad(&o, 130, &["cancelled", "golay: interrupted"]);
     assert_eq!(o.stdout.last(), Some(&b'\n'));
+    // While the prompt is read there is nothing to show, not even the end of a line.
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("long.txt");
+    std::fs::write(&file, "x".repeat(60_000)).unwrap();
+    let mut child = golay()
+        .args(["run", "-m", micro(), "-c", "60001", "-n", "1", "-f", file.to_str().unwrap()])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("memory: ") {
+        line.clear();
+        assert_ne!(std::io::BufRead::read_line(&mut said, &mut line).unwrap(), 0, "it loads");
+    }
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    crate::chat::interrupt(child.id());
+    line.clear();
+    std::io::Read::read_to_string(&mut said, &mut line).unwrap();
+    let o = child.wait_with_output().unwrap();
+    assert_eq!((o.status.code(), o.stdout.len()), (Some(130), 0), "{line}");
+    assert!(line.contains("golay: interrupted"), "{line}");
 }

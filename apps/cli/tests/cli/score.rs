@@ -1,7 +1,8 @@
 //! `golay logits` and `golay eval ppl`.
 
 use crate::support::{
-    bad, comma, data, device, err, f32s, golay_with, good, good_json, i32s, llama, micro, tensor,
+    bad, comma, data, device, err, f32s, golay_with, good, good_json, i32s, llama, micro, names, nan_model,
+    own_llama, tensor,
 };
 
 #[test]
@@ -32,7 +33,12 @@ fn logits_are_the_goldens() {
         assert!(worst < tolerance, "prompt {i}: {worst}");
     }
     // Text has its ids; a position beyond the text is no error, there are just fewer.
-    good(&golay_with(["logits", "-m", micro(), "-p", "abc", "--positions", "last:9", "-o", file]));
+    let o = golay_with(["logits", "-m", micro(), "-p", "abc", "--positions", "last:9", "-o", file]);
+    good(&o);
+    assert!(err(&o).contains("last:9: the text has only 3 positions"), "{}", err(&o));
+    // To a pipe the same bytes go.
+    let piped = golay_with(["logits", "-m", micro(), "-p", "abc", "-o", "-"]);
+    assert!(piped.status.success() && piped.stdout == std::fs::read(file).unwrap(), "{}", err(&piped));
     assert_eq!(tensor(file.as_ref(), "logits").0, [3, 256]);
 }
 
@@ -52,6 +58,40 @@ fn logits_refuse_what_cannot_be() {
         &["/no/such/folder/f"],
     );
     bad(&golay_with(["logits", "-m", &llama(), "--ids", "1,2,3", "-c", "2", "-o", "f"]), 1, &["context"]);
+}
+
+#[test]
+fn logits_spare_the_model_and_what_is_there() {
+    if !device() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let own = own_llama(dir.path());
+    let at = |n: &str| dir.path().join(n).display().to_string();
+    let run = |m: &str, out: &str| golay_with(["logits", "-m", m, "--ids", "1,2", "-o", out]);
+    good(&golay_with(["convert", "-m", &own, "-o", &at("m.gguf")]));
+    let before = std::fs::read(at("m.gguf")).unwrap();
+    for (m, out) in [
+        (&own, at("own/model.safetensors")),
+        (&own, at("own/config.json")),
+        (&own, at("own/tokenizer.json")),
+        (&at("m.gguf"), at("m.gguf")),
+    ] {
+        bad(&run(m, &out), 1, &[&out, "file of the model"]);
+    }
+    assert_eq!(std::fs::read(at("m.gguf")).unwrap(), before);
+    good(&run(&own, &at("own/logits.safetensors")));
+    good(&run(&own, &at("own/logits.safetensors")));
+    assert_eq!(names(&dir.path().join("own")), ["config.json", "logits.safetensors", "model.safetensors"]);
+    // What is not a number is an error, and what was there stays.
+    let sick = dir.path().join("sick");
+    std::fs::create_dir(&sick).unwrap();
+    nan_model(&sick);
+    std::fs::write(at("old"), "old").unwrap();
+    bad(&run(&at("sick"), &at("old")), 1, &["not a number at position 0"]);
+    bad(&golay_with(["run", "-m", &at("sick"), "--ids", "1,2", "-n", "1"]), 1, &["not a number"]);
+    assert_eq!(std::fs::read(at("old")).unwrap(), b"old");
+    assert_eq!(names(dir.path()), ["m.gguf", "old", "own", "sick"]);
 }
 
 /// The mean of -ln p(next) from the logits that the program writes for each window.

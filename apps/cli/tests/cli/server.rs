@@ -123,6 +123,9 @@ fn reply(s: &mut Shared, path: &str, range: Option<(u64, u64)>) -> Vec<u8> {
         return plain("302 Found", &headers, b"over there");
     }
     let size = file.len() as u64;
+    if size == 0 {
+        return plain("200 OK", "", b"");
+    }
     let whole = s.faults.ignores_ranges || range.is_none();
     let (a, b) =
         if whole { (0, size - 1) } else { range.map(|(a, b)| (a, b.min(size - 1))).unwrap_or_default() };

@@ -11,6 +11,8 @@ pub fn golay() -> Command {
     let tmp = Path::new(env!("CARGO_TARGET_TMPDIR"));
     c.env("GOLAY_CACHE", tmp.join("golay-cache"));
     c.env("GOLAY_MODELS", tmp.join("no-models"));
+    // Tuning is a matter of its own, and takes its time.
+    c.env("GOLAY_TUNE", "0");
     c.env_remove("GOLAY_HUB").env_remove("HF_TOKEN");
     c.stdin(Stdio::null());
     c
@@ -113,6 +115,7 @@ pub fn micro() -> &'static str {
 }
 
 const TEMPLATE: &str = "{% for m in messages %}{% if m.content == 'BAD' %}{{ raise_exception('no BAD here') }}{% endif %}\
+{% if m.content == 'ESC' %}{{ raise_exception('\x1b[2Jcleared') }}{% endif %}\
 <|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
 
 /// A byte-level BPE without merges.
@@ -151,13 +154,50 @@ fn tokenizer() -> Value {
     })
 }
 
+/// The golden llama in a folder of its own, with NaN for its last norm's weights.
+pub fn nan_model(dir: &Path) {
+    let from = data("goldens/llama");
+    std::fs::copy(from.join("config.json"), dir.join("config.json")).expect("test data");
+    let mut all = std::fs::read(from.join("model.safetensors")).expect("test data");
+    let n = u64::from_le_bytes(all[..8].try_into().expect("8 bytes")) as usize;
+    let header: Value = serde_json::from_slice(&all[8..8 + n]).expect("a header");
+    let at = |i: usize| {
+        let offset = &header["model.norm.weight"]["data_offsets"][i];
+        offset.as_u64().expect("an offset") as usize + 8 + n
+    };
+    all[at(0)..at(1)].fill(0xff);
+    std::fs::write(dir.join("model.safetensors"), all).expect("a file");
+}
+
+/// A copy of the golden llama that may come to harm.
+pub fn own_llama(dir: &Path) -> String {
+    let own = dir.join("own");
+    std::fs::create_dir(&own).expect("a folder");
+    for f in ["config.json", "model.safetensors"] {
+        std::fs::copy(data("goldens/llama").join(f), own.join(f)).expect("test data");
+    }
+    own.display().to_string()
+}
+
+/// Names of the files in a folder, in order.
+pub fn names(dir: &Path) -> Vec<String> {
+    let all = std::fs::read_dir(dir).expect("a folder");
+    let mut all: Vec<String> =
+        all.map(|f| f.expect("a file").file_name().to_string_lossy().into_owned()).collect();
+    all.sort();
+    all
+}
+
 /// The real model, where there is one.
 pub fn smollm2() -> Option<String> {
     let given = std::env::var_os("GOLAY_TEST_GGUF").map(PathBuf::from);
     let set = |n: &str| std::env::var_os(n).filter(|v| !v.is_empty()).map(PathBuf::from);
     let cache = set("GOLAY_MODELS").or_else(|| {
         set("XDG_CACHE_HOME")
-            .or_else(|| set("HOME").map(|h| h.join(".cache")))
+            .or_else(|| {
+                set("HOME")
+                    .map(|h| h.join(if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" }))
+            })
             .map(|c| c.join("golay/models"))
     });
     let path =

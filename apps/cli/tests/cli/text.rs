@@ -59,5 +59,8 @@ fn a_conversation_becomes_a_prompt() {
     ] {
         bad(&run(input, &[]), 1, &[word]);
     }
+    // What a template says goes to people, not to their terminal.
+    let said = bad(&run(r#"[{"role": "user", "content": "ESC"}]"#, &[]), 1, &["\\u{1b}[2Jcleared"]);
+    assert!(!said.contains('\x1b'), "{said:?}");
     bad(&golay_with(["template", "-m", micro(), "nowhere.json"]), 1, &["nowhere.json"]);
 }

@@ -3,6 +3,7 @@
 use crate::args_bench::CompareArgs;
 use crate::error::{CliError, Result, at};
 use crate::output::{self, note};
+use crate::target::Target;
 use golay::harness::page;
 use golay::harness::report::Report;
 
@@ -23,8 +24,9 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     }
     output::result(&page::table(&reports))?;
     if let Some(html) = &args.html {
-        std::fs::write(html, page::html(&reports)).map_err(at(html))?;
-        note(&format!("written: {}", html.display()));
+        let target = Target::new(html)?;
+        target.write(|out| Ok(out.write_all(page::html(&reports).as_bytes())?))?;
+        note(&format!("written: {}", target.name()));
     }
     Ok(())
 }

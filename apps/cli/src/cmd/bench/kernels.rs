@@ -51,7 +51,7 @@ pub async fn gather(gpu: &Gpu, which: &Which) -> Result<Report> {
     let mut shown = Shown { bar: Bar::new("measuring"), cancel: cancel.clone() };
     report.kernels = measure(gpu, &kernels, &wanted, &report.ceilings, &options, &mut shown).await?;
     if cancel.is_cancelled() {
-        return Err(CliError::failed("interrupted: nothing was written"));
+        return Err(CliError::interrupted("nothing was written"));
     }
     Ok(report)
 }

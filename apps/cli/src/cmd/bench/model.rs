@@ -148,7 +148,7 @@ async fn once(session: &mut Session, test: &Test, cancel: &Cancel) -> Result<f64
     let mut go = async |prompt: &[u32], n: u32| {
         let each = &mut |_| ControlFlow::Continue(());
         let a = session.answer(prompt, &options(n), cancel, &mut |_, _| {}, each).await?;
-        if a.finish == Finish::Cancelled { Err(CliError::failed("interrupted")) } else { Ok(a) }
+        if a.finish == Finish::Cancelled { Err(CliError::interrupted("")) } else { Ok(a) }
     };
     if test.n_prompt > 0 {
         // A different first token empties the cache (the sequence shares nothing with it); then the depth, untimed.

@@ -2,22 +2,17 @@
 
 use super::{kernels, model};
 use crate::args_bench::ReportArgs;
-use crate::error::{CliError, Result, at};
-use crate::open;
+use crate::error::{CliError, Result};
 use crate::output::note;
+use crate::target::Target;
+use crate::{cache, open};
 
 pub fn run(args: &ReportArgs) -> Result<()> {
     // Whether it can be written is known before minutes are spent.
-    let part = args.output.with_extension("part");
-    std::fs::write(&part, "").map_err(at(&part))?;
-    let made = make(args, &part);
-    if made.is_err() {
-        drop(std::fs::remove_file(&part));
+    let target = Target::new(&args.output)?;
+    for m in &args.model {
+        target.spare(&cache::resolve(m)?)?;
     }
-    made
-}
-
-fn make(args: &ReportArgs, part: &std::path::Path) -> Result<()> {
     let gpu = pollster::block_on(open::device(&args.device))?;
     let mut report = pollster::block_on(kernels::gather(&gpu, &args.which))?;
     drop(gpu);
@@ -26,12 +21,11 @@ fn make(args: &ReportArgs, part: &std::path::Path) -> Result<()> {
         report.models.extend(model::rows(m, &args.device, Some(&report.ceilings))?);
     }
     let text = serde_json::to_string_pretty(&report)? + "\n";
-    std::fs::write(part, text).map_err(at(part))?;
-    std::fs::rename(part, &args.output).map_err(at(&args.output))?;
+    target.write(|out| Ok(out.write_all(text.as_bytes())?))?;
     let refused = report.kernels.iter().filter(|r| r.refused.is_some()).count();
     note(&format!(
         "{}: {} kernels, {} model rows; read ceiling {:.1} GB/s",
-        args.output.display(),
+        target.name(),
         report.kernels.len(),
         report.models.len(),
         report.ceilings.read.per_second / 1e9

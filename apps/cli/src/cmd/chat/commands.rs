@@ -3,7 +3,7 @@
 use super::{Chat, store};
 use crate::cmd::run::speed;
 use crate::output::{error, note};
-use crate::sampler_args::set_by_name;
+use crate::sampler_args::{set_by_name, shown};
 use std::path::Path;
 
 /// What comes after a line.
@@ -73,11 +73,13 @@ impl Chat<'_> {
         let value = value.trim();
         match (name, value) {
             ("", _) => {
-                let all = serde_json::to_value(&self.options.sampler).map_err(|e| e.to_string())?;
-                for (k, v) in all.as_object().into_iter().flatten() {
+                for (k, v) in shown(&self.options.sampler)? {
                     note(&format!("{k} = {v}"));
                 }
-                note(&format!("n_predict = {:?}\nstop = {:?}", self.options.max_tokens, self.options.stop));
+                let n = self.options.max_tokens.map_or_else(|| "none".to_owned(), |n| n.to_string());
+                let stop: Vec<String> = self.options.stop.iter().map(|s| format!("{s:?}")).collect();
+                let stop = if stop.is_empty() { "none".to_owned() } else { stop.join(" ") };
+                note(&format!("n_predict = {n}\nstop = {stop}"));
                 Ok(())
             }
             ("system", text) => {
@@ -110,7 +112,8 @@ impl Chat<'_> {
     }
 
     fn save(&self, file: &str) -> Result<(), String> {
-        if file.is_empty() {
+        // Standard output is for answers.
+        if file.is_empty() || file == "-" {
             return Err("/save needs a file name".into());
         }
         let model = &self.args.model.model;

@@ -1,13 +1,18 @@
 //! A chat on disk: what `/save` writes and `/load` reads.
 
 use crate::error::chain;
+use crate::target::Target;
 use golay::generate::SamplerParams;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 /// The only version there is.
 const VERSION: u32 = 1;
+/// The field that makes a file one of these.
+const MARK: &str = "golay_chat";
 /// Largest file that is read.
 const LIMIT: u64 = 64 << 20;
 
@@ -51,39 +56,40 @@ impl Saved {
     }
 }
 
-/// Writes beside the target and renames, so that the old file stays whole until the new one is.
+/// Writes a chat. A file that is there is replaced when it is a chat (or empty), and nothing else is.
 pub fn save(path: &Path, chat: &Saved) -> Result<(), String> {
-    let wrong = |e: &dyn std::error::Error| format!("{}: {}", path.display(), chain(e));
-    let mut text = serde_json::to_string_pretty(chat).map_err(|e| wrong(&e))?;
-    text.push('\n');
-    let mut part = path.as_os_str().to_owned();
-    part.push(format!(".{}.part", std::process::id()));
-    let part = std::path::PathBuf::from(part);
-    let write = || -> std::io::Result<()> {
-        let mut file = std::fs::File::create(&part)?;
-        std::io::Write::write_all(&mut file, text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&part, path)
-    };
-    write().map_err(|e| {
-        let _ = std::fs::remove_file(&part);
-        wrong(&e)
-    })
+    let old = std::fs::metadata(path).ok().filter(|m| m.is_file() && m.len() > 0);
+    if old.is_some() && !read(path).is_ok_and(|v| v.get(MARK).is_some()) {
+        return Err(format!(
+            "{}: is there and is not a chat that /save wrote; give another name",
+            path.display()
+        ));
+    }
+    let text = serde_json::to_string_pretty(chat).map_err(|e| chain(&e))?;
+    let target = Target::new(path).map_err(|e| e.text().to_owned())?;
+    target.write(|out| Ok(writeln!(out, "{text}")?)).map_err(|e| e.text().to_owned())
+}
+
+/// The JSON of a file; of a pipe or a device no more than a chat may have.
+fn read(path: &Path) -> Result<Value, String> {
+    let wrong = |text: String| format!("{}: {text}", path.display());
+    let file = File::open(path).map_err(|e| wrong(e.to_string()))?;
+    let mut bytes = Vec::new();
+    file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(|e| wrong(e.to_string()))?;
+    if bytes.len() as u64 > LIMIT {
+        return Err(wrong(format!("a chat has at most {LIMIT} bytes")));
+    }
+    serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))
 }
 
 /// Reads and checks a chat.
 pub fn load(path: &Path) -> Result<Saved, String> {
     let wrong = |text: String| format!("{}: {text}", path.display());
-    let size = std::fs::metadata(path).map_err(|e| wrong(e.to_string()))?.len();
-    if size > LIMIT {
-        return Err(wrong(format!("{size} bytes; a chat has at most {LIMIT}")));
-    }
-    let bytes = std::fs::read(path).map_err(|e| wrong(e.to_string()))?;
-    let value: Value = serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))?;
-    match value.get("golay_chat").map(Value::as_u64) {
+    let value = read(path)?;
+    match value.get(MARK).map(Value::as_u64) {
         Some(Some(v)) if v == u64::from(VERSION) => {}
-        Some(_) => return Err(wrong(format!("golay_chat is {}; expected {VERSION}", value["golay_chat"]))),
-        None => return Err(wrong("not a chat that /save wrote (no \"golay_chat\")".into())),
+        Some(_) => return Err(wrong(format!("{MARK} is {}; expected {VERSION}", value[MARK]))),
+        None => return Err(wrong(format!("not a chat that /save wrote (no {MARK:?})"))),
     }
     let saved: Saved = serde_json::from_value(value).map_err(|e| wrong(e.to_string()))?;
     crate::cmd::template::check(&saved.messages).map_err(wrong)?;
@@ -122,6 +128,11 @@ mod tests {
             std::fs::write(&path, bad).unwrap();
             assert!(load(&path).is_err(), "{to}");
         }
+        let again = || save(&path, &Saved::new("m", None, vec![], &options));
+        assert!(again().unwrap_err().contains("not a chat"), "it is broken");
+        std::fs::write(&path, "").unwrap();
+        again().unwrap();
+        again().unwrap();
         assert!(save(&dir.path().join("no/such/folder"), &Saved::new("m", None, vec![], &options)).is_err());
     }
 }
