@@ -26,6 +26,24 @@ if (!executablePath) {
 }
 
 const faults = [];
+
+/** The benchmark page measures a few small kernels, and its report has what a native one has. */
+async function bench(page) {
+  const wanted = { families: ['gemv', 'norm'], formats: ['q4_0', 'f16'], shapes: [[64, 256]], rounds: 3 };
+  await page.goto(`${server.url}/bench.html?auto=${encodeURIComponent(JSON.stringify(wanted))}`);
+  await page.waitForFunction(() => window.golayReport || window.golayError, null, { timeout: seconds * 1000 });
+  const error = await page.evaluate(() => window.golayError);
+  if (error) throw new Error(`bench.html: ${error}`);
+  const report = JSON.parse(await page.evaluate(() => window.golayReport));
+  const good = report.kernels.filter((k) => !k.refused && k.seconds > 0 && k.of_read > 0);
+  const rate = report.ceilings.read.per_second;
+  if (report.schema !== 1 || report.host !== 'browser' || !(rate > 0) || !good.length || good.length < report.kernels.length) {
+    throw new Error(`bench.html: ${JSON.stringify(report)}`);
+  }
+  const rows = await page.evaluate(() => document.querySelectorAll('#rows tbody tr').length);
+  if (rows !== report.kernels.length) throw new Error(`bench.html shows ${rows} of ${report.kernels.length} rows`);
+  console.log(`web: bench.html measured ${rows} kernels; read ceiling ${(rate / 1e9).toFixed(1)} GB/s`);
+}
 const server = await serve();
 const browser = await chromium.launch({ executablePath, args: FLAGS });
 let result;
@@ -46,6 +64,7 @@ try {
     }
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
+  if (!faults.length) await bench(page);
 } catch (error) {
   faults.push(error.message);
 } finally {

@@ -3,11 +3,13 @@
 //! Everything exported is async and rejects with an `Error` whose message is the engine's own; nothing blocks the
 //! page's event loop. What the engine logs goes to the console.
 
+mod bench;
 mod console;
 mod generate;
 mod selftest;
 mod thin;
 
+pub use bench::{bench, compare};
 pub use generate::Model;
 pub use selftest::self_test;
 
