@@ -165,6 +165,10 @@ async fn matrix(
     width: Width,
     s: &Scratch,
 ) -> Result<()> {
+    let codes = m.parts().next().is_some_and(|p| !p.plain);
+    if width == Width::Chunk && s.round && codes {
+        simple::round_int8(r, product.x, m.cols, &s.state).await?;
+    }
     for part in m.parts() {
         match width {
             Width::One => matmul::gemv(r, &part, product).await?,
@@ -199,8 +203,5 @@ pub(crate) async fn head_all(r: &mut Recorder<'_>, p: &Parts<'_>, all: &Buffer) 
         cap: spec.logit_cap,
         ..Product::plain(&s.xn, all, spec.vocab, Epilogue::Store)
     };
-    for part in p.weights.head().parts() {
-        matmul::gemm(r, &part, &product, &s.state).await?;
-    }
-    Ok(())
+    matrix(r, p.weights.head(), &product, Width::Chunk, s).await
 }

@@ -5,13 +5,14 @@ use super::graph;
 use super::load::Engine;
 use super::session::{Cancel, Session, floats};
 use crate::gpu::{Buffer, STORAGE, Uniforms, readback};
-use crate::kernels::Recorder;
+use crate::kernels::{Activations, Recorder};
 use std::sync::Arc;
 
 /// The most bytes of logits on the device at a time.
 const MOST: u64 = 32 << 20;
 
-/// A sequence that hands out the logits of every position.
+/// A sequence that hands out the logits of every position: those that decode steps would give, so with integer
+/// activations when the engine has them.
 #[derive(Debug)]
 pub struct Scorer {
     session: Session,
@@ -29,7 +30,8 @@ impl Scorer {
         let row = u64::from(engine.spec.vocab) * 4;
         let most = MOST.min(engine.gpu.caps.max_binding) / row;
         let chunk = (most.max(1) as u32).min(engine.tuning.chunk).min(engine.plan.context);
-        let session = Session::with_chunk(engine, chunk, &|_, _| {}).await?;
+        let round = engine.tuning.activations == Activations::Int8;
+        let session = Session::with_chunk(engine, chunk, round, &|_, _| {}).await?;
         let all = engine.gpu.alloc("all logits", row * u64::from(chunk), STORAGE).await?;
         let mut uniforms = Uniforms::default();
         let mut r = Recorder::new(&engine.gpu, &engine.kernels, &engine.tuning, &mut uniforms, false);

@@ -10,6 +10,8 @@ use crate::model::{LayerSpec, ModelSpec};
 pub(crate) struct Scratch {
     /// Tokens a chunk may have.
     pub chunk: u32,
+    /// Chunks round their inputs of products as decode steps with integer activations do: for scores.
+    pub round: bool,
     /// Words of `shaders/lib/state.wgsl`.
     pub state: Buffer,
     /// Ids of the chunk.
@@ -58,6 +60,7 @@ impl Scratch {
         let a = |what, bytes| gpu.alloc(what, bytes, STORAGE);
         Ok(Self {
             chunk,
+            round: false,
             state: a("step state", 64).await?,
             ids: a("ids", t).await?,
             x: a("residual stream", t * hidden).await?,

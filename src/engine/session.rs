@@ -89,13 +89,15 @@ impl Session {
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Self> {
         let chunk = engine.tuning.chunk.min(engine.plan.context).max(1);
-        Self::with_chunk(engine, chunk, progress).await
+        Self::with_chunk(engine, chunk, false, progress).await
     }
 
-    /// An empty sequence that prefills `chunk` tokens at a time.
+    /// An empty sequence that prefills `chunk` tokens at a time; with `round` chunks compute as decode steps with integer
+    /// activations do.
     pub(crate) async fn with_chunk(
         engine: &Arc<Engine>,
         chunk: u32,
+        round: bool,
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Self> {
         let (gpu, spec) = (&engine.gpu, &engine.spec);
@@ -104,7 +106,8 @@ impl Session {
         let widths: Vec<u64> =
             spec.layers.iter().map(|l| u64::from(l.kv_heads) * u64::from(l.head_dim)).collect();
         let cache = KvCache::new(gpu, &widths, capacity, engine.plan.kv_type).await?;
-        let scratch = Scratch::new(gpu, spec, &engine.tuning, chunk).await?;
+        let mut scratch = Scratch::new(gpu, spec, &engine.tuning, chunk).await?;
+        scratch.round = round;
         let ropes = rope_tables(engine, capacity).await?;
         let mut session = Self {
             engine: engine.clone(),

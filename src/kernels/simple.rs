@@ -33,6 +33,22 @@ pub async fn norm(
     .await
 }
 
+/// Records the rounding of `x` (`[tokens, cols]`, cols a multiple of 32) to 8 bits with a scale per group of 32, in place.
+///
+/// # Errors
+/// Buffers that do not bind.
+pub async fn round_int8(r: &mut Recorder<'_>, x: &Buffer, cols: u32, state: &Buffer) -> Result<()> {
+    let groups = cols / 32;
+    r.add(
+        KernelKey::new("round_int8").constant("WG", 32),
+        &[("groups", groups.into())],
+        &[("x", x.into()), ("state", state.into())],
+        Groups::Tokens { x: groups.div_ceil(32), per_token: 1, tile: 1, z: 1 },
+        u64::from(cols),
+    )
+    .await
+}
+
 /// Records a look at `count` values of `x`: when one is not finite, `found[0]` becomes at most `probe`.
 ///
 /// # Errors

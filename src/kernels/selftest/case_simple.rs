@@ -3,14 +3,18 @@
 use super::bench::{Bench, POISON};
 use crate::gpu::Uniforms;
 use crate::gpu::error::Result;
-use crate::kernels::{reference, simple};
+use crate::kernels::{reference, simple, state};
 
 const TOLERANCE: f64 = 1e-5;
+/// One step of 8 bits, of the largest value: a value between two integers may go either way.
+const STEP: f64 = 1.001 / 127.0;
 
 #[derive(Clone, Debug)]
 pub(super) enum Spec {
     /// Over `tokens` rows of `cols`; `add` adds to what is there.
     Norm { cols: u32, tokens: u32, add: bool },
+    /// Over `tokens` rows of `cols`.
+    RoundInt8 { cols: u32, tokens: u32 },
     /// `count` values, one of them replaced by `bad`.
     NanProbe { count: u32, bad: f32 },
 }
@@ -18,6 +22,7 @@ pub(super) enum Spec {
 pub(super) async fn run(b: &mut Bench<'_>, s: &Spec) -> Result<()> {
     match *s {
         Spec::Norm { cols, tokens, add } => norm(b, cols, tokens, add).await,
+        Spec::RoundInt8 { cols, tokens } => round_int8(b, cols, tokens).await,
         Spec::NanProbe { count, bad } => nan_probe(b, count, bad).await,
     }
 }
@@ -36,6 +41,33 @@ async fn norm(b: &mut Bench<'_>, cols: u32, tokens: u32, add: bool) -> Result<()
         let expected = reference::norm(&x, &w, 1e-6, add.then_some(&residual[..]));
         let got = b.read("y", &yb, n).await?;
         b.compare("y", &got, &before, &expected, TOLERANCE);
+    }
+    Ok(())
+}
+
+async fn round_int8(b: &mut Bench<'_>, cols: u32, tokens: u32) -> Result<()> {
+    let n = (cols * tokens) as usize;
+    let mut x = b.rng.floats(n, 3.0);
+    // A group of zeros.
+    x[..32].fill(0.0);
+    let before: Vec<u32> = x.iter().map(|v| v.to_bits()).collect();
+    let xb = b.words("x", &before).await?;
+    let mut words = vec![0; state::WORDS];
+    words[state::TOKENS] = tokens;
+    let state = b.words("state", &words).await?;
+    let mut uniforms = Uniforms::default();
+    let mut r = b.recorder(&mut uniforms);
+    simple::round_int8(&mut r, &xb, cols, &state).await?;
+    if b.go(r, tokens, 1).await? {
+        let mut y = x.clone();
+        reference::int8(&mut y);
+        let top = |g: &[f32]| g.iter().fold(1e-30f32, |m, v| m.max(v.abs()));
+        let expected = reference::Answer {
+            y: y.iter().map(|v| f64::from(*v)).collect(),
+            slack: x.chunks(32).flat_map(|g| vec![f64::from(top(g)); g.len()]).collect(),
+        };
+        let got = b.read("x", &xb, n).await?;
+        b.compare("x", &got, &before, &expected, STEP);
     }
     Ok(())
 }

@@ -273,6 +273,10 @@ impl List {
                 );
             }
         }
+        for (cols, tokens) in [(576, 3), (1536, 2)] {
+            let work = Work::Simple(SimpleSpec::RoundInt8 { cols, tokens });
+            self.push("norm", "round to int8".to_owned(), &format!("{tokens}x{cols}"), b.clone(), work);
+        }
         for (count, bad) in [(5000, f32::NAN), (63, f32::INFINITY), (1, f32::NEG_INFINITY), (100, f32::MAX)] {
             let work = Work::Simple(SimpleSpec::NanProbe { count, bad });
             self.push("nan_probe", "wg=64".to_owned(), &format!("{count} with {bad}"), b.clone(), work);
