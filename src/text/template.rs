@@ -267,3 +267,61 @@ impl io::Write for Limited {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Checks change neither a text nor its white space. `GOLAY_TEMPLATES` may name a folder of more templates.
+    #[test]
+    fn a_template_renders_the_same_with_its_checks() {
+        let mut sources = vec![
+            "a\n  {% set x = 'b' %}\n c{%- set ns = namespace(y=1) -%}\n d\n{% for m in messages %}\n  {{ m.role }}\n\
+             {% endfor %}\n{% set z %}\n e\n{% endset %}\n{{ z }}{{ x }}\n{% macro f(a, b=2) %}\n {{ a }}{{ b }}\n\
+             {%- endmacro %}\n{{ f(1) }}\n{% with u = 3, v = 4 +%}\n {{ u + v }}{% endwith %}"
+                .to_owned(),
+            CHATML.to_owned(),
+        ];
+        if let Some(folder) = std::env::var_os("GOLAY_TEMPLATES") {
+            for entry in std::fs::read_dir(folder).expect("a folder") {
+                let path = entry.expect("an entry").path();
+                println!("{}", path.display());
+                sources.push(std::fs::read_to_string(path).expect("a text"));
+            }
+        }
+        let tool = json!([{"type": "function", "function": {"name": "f", "description": "d", "parameters": {
+            "type": "object", "properties": {"a": {"type": "string", "description": "x"}}, "required": ["a"]}}}]);
+        let messages = [
+            json!({"role": "system", "content": "Be brief."}),
+            json!({"role": "user", "content": "Hi\n there"}),
+            json!({"role": "assistant", "content": "Yes?", "reasoning_content": "hm"}),
+            json!({"role": "user", "content": "Go"}),
+        ];
+        let mut rendered = 0;
+        for source in &sources {
+            for tools in [None, Some(tool.clone())] {
+                let options = RenderOptions {
+                    tools,
+                    add_generation_prompt: true,
+                    clock: Clock::Fixed(0),
+                    ..RenderOptions::default()
+                };
+                let plain = template_fns::without_generation_tags(source);
+                let plain = ChatTemplate { source: plain.clone(), checked: plain, ..ChatTemplate::chatml() };
+                let with = ChatTemplate::new(source, "", "<|im_end|>");
+                let with = with.and_then(|t| t.render_values(&messages, &options));
+                let without = plain.render_values(&messages, &options);
+                match (with, without) {
+                    (Ok(with), Ok(without)) => {
+                        assert_eq!(with, without);
+                        rendered += 1;
+                    }
+                    (Err(with), Err(without)) => assert_eq!(with.to_string(), without.to_string()),
+                    (with, without) => panic!("{with:?} {without:?}\n{source:.200}"),
+                }
+            }
+        }
+        println!("{rendered} of {} rendered", sources.len() * 2);
+    }
+}
