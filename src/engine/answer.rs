@@ -467,7 +467,7 @@ impl Session {
     /// is wrong at a position is in its keys and values, and so in every later position: halving finds the first.
     async fn first_nan(&mut self, last: u32) -> Result<(u32, String)> {
         let Some(mut found) = self.find_nan(last).await? else {
-            return Ok((last, "the output head (every layer's result is finite)".into()));
+            return Ok((last, "the output head, here or before (every layer's result is finite)".into()));
         };
         let (mut good, mut bad) = (0, last);
         while good < bad {
