@@ -451,25 +451,42 @@ impl Session {
         }
     }
 
-    /// Turns the device's flag into an error; for a NaN the step is run again with a probe behind every block.
+    /// Turns the device's flag into an error; for a NaN steps are run again with a probe behind every block.
     async fn explain(&mut self, flag: u32, position: u32) -> EngineError {
         if flag == state::FLAG_EMPTY {
             return EngineError::NothingToSample { position };
         }
-        let where_ = match self.find_nan(position).await {
-            Ok(w) => w,
-            Err(e) => e.to_string(),
-        };
-        EngineError::NotANumber { position, where_ }
+        let at = position.saturating_sub(1);
+        match self.first_nan(at).await {
+            Ok((position, where_)) => EngineError::NotANumber { position, where_ },
+            Err(e) => EngineError::NotANumber { position: at, where_: e.to_string() },
+        }
     }
 
-    async fn find_nan(&mut self, position: u32) -> Result<String> {
+    /// The first position that goes wrong and the layer where it does, `last` being the one whose logits were bad. What
+    /// is wrong at a position is in its keys and values, and so in every later position: halving finds the first.
+    async fn first_nan(&mut self, last: u32) -> Result<(u32, String)> {
+        let Some(mut found) = self.find_nan(last).await? else {
+            return Ok((last, "the output head, here or before (every layer's result is finite)".into()));
+        };
+        let (mut good, mut bad) = (0, last);
+        while good < bad {
+            let middle = good + (bad - good) / 2;
+            match self.find_nan(middle).await? {
+                Some(w) => (bad, found) = (middle, w),
+                None => good = middle + 1,
+            }
+        }
+        Ok((bad, found))
+    }
+
+    /// Runs one position again: where its result stops being finite, if it does.
+    async fn find_nan(&mut self, at: u32) -> Result<Option<String>> {
         let e = self.engine.clone();
-        let Some(at) = (position as usize).checked_sub(1) else { return Ok("no position to look at".into()) };
-        let Some(&id) = self.tokens.get(at) else { return Ok("the ids have moved on".into()) };
+        let Some(&id) = self.tokens.get(at as usize) else { return Ok(Some("the ids have moved on".into())) };
         e.gpu.queue.write_buffer(&self.scratch.found, 0, bytemuck::bytes_of(&u32::MAX));
         e.gpu.queue.write_buffer(&self.scratch.ids, 0, bytemuck::bytes_of(&id));
-        self.write_state(at as u32, 1);
+        self.write_state(at, 1);
         let mut uniforms = Uniforms::default();
         let mut r = Recorder::new(&e.gpu, &e.kernels, &e.tuning, &mut uniforms, false);
         graph::body(&mut r, &self.parts(), Width::One, true).await?;
@@ -479,9 +496,9 @@ impl Session {
         let found = readback::read(&e.gpu, &self.scratch.found, 0, 4).await?;
         let found = u32::from_le_bytes([found[0], found[1], found[2], found[3]]);
         Ok(match found {
-            u32::MAX => "the output head (every layer's result is finite)".into(),
-            0 => "the embedding".into(),
-            n => format!("layer {} of {}", n - 1, e.spec.layers.len()),
+            u32::MAX => None,
+            0 => Some("the embedding".into()),
+            n => Some(format!("layer {} of {}", n - 1, e.spec.layers.len())),
         })
     }
 }

@@ -54,7 +54,7 @@ pub enum EngineError {
     /// A computation went wrong.
     #[error("the model's output is not a number at position {position}: {where_}")]
     NotANumber {
-        /// Position in the context.
+        /// The first position in the context, from 0, whose results are not finite.
         position: u32,
         /// The first layer with a NaN or an infinity, in words.
         where_: String,
@@ -110,3 +110,16 @@ fn held_words(held: usize) -> String {
 
 /// Shorthand for this room.
 pub type Result<T> = std::result::Result<T, EngineError>;
+
+#[cfg(test)]
+mod tests {
+    use super::EngineError;
+
+    #[test]
+    fn a_full_context_says_what_there_is_no_room_for() {
+        let text = |prompt, held| EngineError::ContextFull { prompt, held, context: 8 }.to_string();
+        assert!(text(8, 0).contains("no room is left to answer"), "{}", text(8, 0));
+        assert_eq!(text(9, 0), "the prompt has 9 tokens; the context holds 8");
+        assert!(text(4, 6).contains("6 are held already"), "{}", text(4, 6));
+    }
+}

@@ -1,5 +1,6 @@
 //! From a configuration and the list of tensors to a [`ModelSpec`]: names, shapes, and what is fused with what.
 
+use super::check;
 use super::config::{Config, Family};
 use super::error::{ModelError, Result};
 use super::rope;
@@ -130,9 +131,22 @@ pub fn build(c: &Config, tensors: &TensorSet, naming: Naming) -> Result<ModelSpe
         (None, Some(rows)) => *rows,
         (None, None) => 0,
     };
-    // A vocabulary padded in the tensor but not in the configuration is cut to what the tensor has.
+    // Rows that pad the tensor beyond the configuration are left out; ids without a row would have no values.
     let rows = embedding_info.shape.first().copied().unwrap_or(0);
-    let vocab = vocab.min(rows);
+    if vocab > rows {
+        return Err(ModelError::Value {
+            arch: c.arch.clone(),
+            key: "vocab_size".into(),
+            found: vocab.to_string(),
+            expected: format!("at most {rows}, the rows of {embedding_name}"),
+        });
+    }
+    if vocab < rows {
+        log::warn!(
+            "{}: vocab_size is {vocab}, {embedding_name} has {rows} rows: the last are left out",
+            c.arch
+        );
+    }
     let vocab32 = u32::try_from(vocab).ok().filter(|v| *v > 0).ok_or_else(|| ModelError::Shape {
         arch: c.arch.clone(),
         tensor: embedding_name.clone(),
@@ -162,11 +176,13 @@ pub fn build(c: &Config, tensors: &TensorSet, naming: Naming) -> Result<ModelSpe
     let layers = layers?;
     let final_norm = b.norm(naming.top(Role::FinalNorm), c.hidden)?;
     let used = b.used.into_inner();
-    let unused =
-        tensors.iter().map(|t| t.name.clone()).filter(|n| !used.contains(n)).filter(|n| expected_unused(n));
-    let unused: Vec<String> = unused.collect();
+    let names = tensors.iter().map(|t| t.name.clone()).filter(|n| !used.contains(n));
+    let unused: Vec<String> = names.filter(|n| !check::is_harmless(n, naming)).collect();
     if let Some(tensor) = unused.iter().find(|n| n.ends_with(".bias")) {
         return Err(ModelError::UnknownBias { arch: c.arch.clone(), tensor: tensor.clone() });
+    }
+    if let Some(tensor) = unused.iter().find(|n| check::is_of_a_block(n, naming)) {
+        return Err(ModelError::UnknownTensor { arch: c.arch.clone(), tensor: tensor.clone() });
     }
     Ok(ModelSpec {
         arch: c.arch.clone(),
@@ -185,22 +201,6 @@ pub fn build(c: &Config, tensors: &TensorSet, naming: Naming) -> Result<ModelSpe
         layers,
         unused,
     })
-}
-
-/// Tensors that are known to be unneeded: towers of multimodal models, rotary tables, duplicates.
-fn expected_unused(name: &str) -> bool {
-    const KNOWN: &[&str] = &[
-        "rope_freqs",
-        "rope_factors",
-        "rotary_emb",
-        "vision",
-        "visual",
-        "audio",
-        "mm_projector",
-        "multi_modal",
-        "mtp.",
-    ];
-    !KNOWN.iter().any(|k| name.contains(k))
 }
 
 impl Builder<'_> {
@@ -264,6 +264,14 @@ impl Builder<'_> {
         ];
         let qkv = self.qkv(n, &weight, dims)?;
         let qkv_bias = self.biases(&[Role::Q, Role::K, Role::V], &dims, &block)?;
+        if c.biased && qkv_bias.is_none() {
+            return Err(ModelError::Value {
+                arch: c.arch.clone(),
+                key: "attention_bias".into(),
+                found: "true".into(),
+                expected: format!("false, as there is no tensor {}.bias", block(Role::Q)),
+            });
+        }
         let qk_norm = if c.family.has_qk_norm() {
             let q = self.norm(weight(Role::QNorm), c.head_dim)?;
             let k = self.norm(weight(Role::KNorm), c.head_dim)?;

@@ -54,6 +54,21 @@ pub enum Scaling {
     },
 }
 
+impl Scaling {
+    /// The numbers that have to be positive, but for the lists.
+    fn numbers(&self) -> Vec<f64> {
+        match self {
+            Self::None | Self::Factors(_) => Vec::new(),
+            Self::Linear(factor) => vec![*factor],
+            Self::Llama3 { factor, low, high, original } => vec![*factor, *low, *high, *original],
+            Self::Yarn { factor, beta_fast, beta_slow, original, .. } => {
+                vec![*factor, *beta_fast, *beta_slow, *original]
+            }
+            Self::LongRope { original, mscale, .. } => vec![*original, *mscale],
+        }
+    }
+}
+
 /// One rotary embedding before it is worked out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RopeConfig {
@@ -196,6 +211,8 @@ pub struct Config {
     pub logit_cap: f64,
     /// Whether q, k, v (and o) have biases is read from the tensors themselves. GeLU gate.
     pub gelu: bool,
+    /// The file says that projections of attention have biases.
+    pub biased: bool,
     /// The head is the embedding; `None` when the file does not say.
     pub tied: Option<bool>,
 }
@@ -219,6 +236,9 @@ impl Config {
         }
         if self.hidden == 0 || !self.hidden.is_multiple_of(4) || self.hidden > 1 << 17 {
             return bad("hidden size", self.hidden.to_string(), "a multiple of 4 up to 131072");
+        }
+        if self.vocab == Some(0) {
+            return bad("vocab_size", "0".into(), "at least 1");
         }
         if self.heads == 0 || self.heads > 1024 {
             return bad("number of heads", self.heads.to_string(), "1 to 1024");
@@ -248,6 +268,9 @@ impl Config {
             }
             if r.dims > self.head_dim || !r.dims.is_multiple_of(8) {
                 return bad("rotated dims", r.dims.to_string(), "a multiple of 8 up to head_dim");
+            }
+            if let Some(x) = r.scaling.numbers().into_iter().find(|x| !(x.is_finite() && *x > 0.0)) {
+                return bad("rope scaling", format!("{:?}", r.scaling), &format!("no {x} in it"));
             }
         }
         Ok(())

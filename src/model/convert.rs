@@ -7,7 +7,7 @@
 mod keys;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use super::build::{self, Naming, Role};
 use super::config::{Config, Family, RopeConfig, Scaling};

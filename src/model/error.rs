@@ -52,6 +52,32 @@ pub enum ModelError {
         /// Tensor name.
         tensor: String,
     },
+    /// Any other tensor of a block that the graph has no place for.
+    #[error("{arch}: tensor {tensor} belongs to a block, but golay's {arch} graph has no place for it")]
+    UnknownTensor {
+        /// Architecture.
+        arch: String,
+        /// Tensor name.
+        tensor: String,
+    },
+    /// Mixture of experts.
+    #[error("{arch}: {key} is {count}: mixture of experts is not supported for architecture {arch}")]
+    Experts {
+        /// Architecture.
+        arch: String,
+        /// The key that says how many.
+        key: String,
+        /// How many.
+        count: u64,
+    },
+    /// An error of a file whose path is known.
+    #[error("{file}: {source}")]
+    InFile {
+        /// Path as it was opened.
+        file: String,
+        /// What is wrong with it.
+        source: Box<ModelError>,
+    },
     /// A tensor has a shape that the configuration contradicts.
     #[error("{arch}: tensor {tensor} has shape {found:?}; expected {expected:?}")]
     Shape {

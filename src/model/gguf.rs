@@ -61,18 +61,19 @@ pub fn read(meta: &Metadata, tensors: &TensorSet) -> Result<Config> {
     if layers > 1024 {
         return Err(ModelError::Value {
             arch,
-            key: "block_count".into(),
+            key: k.key("block_count"),
             found: layers.to_string(),
             expected: "at most 1024".into(),
         });
     }
+    refuse_unknown_parts(&k)?;
     let hidden = k.need("embedding_length")?;
     let heads = match k.per_layer("attention.head_count", layers)? {
         Some(list) if list.windows(2).all(|w| w[0] == w[1]) => list.first().copied().unwrap_or(0),
         Some(list) => {
             return Err(ModelError::Value {
                 arch,
-                key: "attention.head_count".into(),
+                key: k.key("attention.head_count"),
                 found: format!("{list:?}"),
                 expected: "the same number for every layer".into(),
             });
@@ -88,7 +89,7 @@ pub fn read(meta: &Metadata, tensors: &TensorSet) -> Result<Config> {
     if let Some(v) = k.u32("attention.value_length")?.filter(|v| *v != head_dim) {
         return Err(ModelError::Value {
             arch,
-            key: "attention.value_length".into(),
+            key: k.key("attention.value_length"),
             found: v.to_string(),
             expected: format!("{head_dim}, as the keys have"),
         });
@@ -135,9 +136,25 @@ pub fn read(meta: &Metadata, tensors: &TensorSet) -> Result<Config> {
         attn_cap: k.f64("attn_logit_softcapping")?.unwrap_or(if gemma2 { 50.0 } else { 0.0 }),
         logit_cap: k.f64("final_logit_softcapping")?.unwrap_or(if gemma2 { 30.0 } else { 0.0 }),
         gelu: family.is_gemma(),
+        // GGUF has no key for it: the tensors alone say so.
+        biased: false,
         tied: None,
         arch,
     })
+}
+
+/// What the graph has no place for.
+fn refuse_unknown_parts(k: &Keys<'_>) -> Result<()> {
+    let key = k.key("expert_count");
+    if let Some(count) = k.meta.u64(&key)?.filter(|n| *n > 0) {
+        return Err(ModelError::Experts { arch: k.arch.clone(), key, count });
+    }
+    let key = k.key("attention.causal");
+    if k.meta.bool(&key)? == Some(false) {
+        let (found, expected) = ("false".into(), "true: golay runs causal decoders".into());
+        return Err(ModelError::Value { arch: k.arch.clone(), key, found, expected });
+    }
+    Ok(())
 }
 
 /// Windows of layers of which every `step`th sees everything; 0 when none does.
@@ -172,17 +189,29 @@ fn ropes(
 ) -> Result<(RopeConfig, Option<RopeConfig>)> {
     let theta = k.f64("rope.freq_base")?.unwrap_or(1e4);
     let dims = k.u32("rope.dimension_count")?.unwrap_or(head_dim);
-    let factor = k.f64("rope.scaling.factor")?.unwrap_or(1.0);
+    let factor = match k.f64("rope.scaling.factor")? {
+        Some(f) => f,
+        // The name of the first files.
+        None => k.f64("rope.scale_linear")?.unwrap_or(1.0),
+    };
     let original = k.f64("rope.scaling.original_context_length")?;
-    let kind = k.meta.str(&k.key("rope.scaling.type"))?.unwrap_or("none");
+    // A factor without a type is linear, as the field reads it.
+    let default = if factor == 1.0 { "none" } else { "linear" };
+    let kind = match k.meta.str(&k.key("rope.scaling.type"))? {
+        Some("") | None => default,
+        Some(kind) => kind,
+    };
     let bad = |key: &str, found: String, expected: &str| ModelError::Value {
         arch: k.arch.clone(),
         key: k.key(key),
         found,
         expected: expected.into(),
     };
-    if factor.is_nan() || factor <= 0.0 {
+    if !(factor.is_finite() && factor > 0.0) {
         return Err(bad("rope.scaling.factor", factor.to_string(), "a positive number"));
+    }
+    if !matches!(kind, "none" | "linear" | "yarn" | "longrope") {
+        return Err(bad("rope.scaling.type", format!("{kind:?}"), "none, linear, yarn or longrope"));
     }
     let factors = |name: &str| -> Result<Option<Vec<f64>>> {
         let Some(t) = tensors.get(name) else { return Ok(None) };
@@ -200,14 +229,28 @@ fn ropes(
             .chunks_exact(4)
             .map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]])))
             .collect();
-        if list.iter().any(|x| x.is_nan() || *x <= 0.0) {
-            return Err(bad(name, "a factor that is not positive".into(), "positive factors"));
+        if let Some(x) = list.iter().find(|x| !(x.is_finite() && **x > 0.0)) {
+            return Err(ModelError::Value {
+                arch: k.arch.clone(),
+                key: format!("tensor {name}"),
+                found: format!("a list with {x}"),
+                expected: "positive factors".into(),
+            });
         }
         Ok(Some(list))
     };
+    // Factors in a tensor are the whole scaling; another one beside them would be left out without a word.
+    let alone = |tensor: &str, allowed: &[&str]| match allowed.contains(&kind) {
+        true => Ok(()),
+        false => {
+            Err(bad("rope.scaling.type", kind.into(), &format!("{}, beside {tensor}", allowed.join(" or "))))
+        }
+    };
     let scaling = if let Some(divisors) = factors("rope_freqs.weight")? {
+        alone("rope_freqs.weight", &["none"])?;
         Scaling::Factors(divisors)
     } else if let Some(long) = factors("rope_factors_long.weight")? {
+        alone("rope_factors_long.weight", &["none", "longrope"])?;
         let original = original.unwrap_or(f64::from(context));
         let name = "rope_factors_short.weight";
         let short = factors(name)?
@@ -217,7 +260,6 @@ fn ropes(
         Scaling::LongRope { short, long, original, mscale }
     } else {
         match kind {
-            "none" | "" => Scaling::None,
             "linear" => Scaling::Linear(factor),
             "yarn" => Scaling::Yarn {
                 factor,
@@ -228,8 +270,11 @@ fn ropes(
                 mscale: None,
                 truncate: true,
             },
-            "longrope" => Scaling::None,
-            other => return Err(bad("rope.scaling.type", other.into(), "none, linear, yarn or longrope")),
+            "longrope" => {
+                let tensor = "rope_factors_long.weight".into();
+                return Err(ModelError::MissingTensor { arch: k.arch.clone(), tensor });
+            }
+            _ => Scaling::None,
         }
     };
     let local = (family == Family::Gemma3).then_some(RopeConfig {

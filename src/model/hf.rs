@@ -50,8 +50,15 @@ impl Keys<'_> {
         v.as_bool().map(Some).ok_or_else(|| self.wrong(key, v, "true or false"))
     }
 
-    fn str(&self, key: &str) -> Option<&str> {
-        self.get(key).and_then(Value::as_str)
+    fn str(&self, key: &str) -> Result<Option<&str>> {
+        let Some(v) = self.get(key) else { return Ok(None) };
+        v.as_str().map(Some).ok_or_else(|| self.wrong(key, v, "a string"))
+    }
+
+    /// A value that must be an object when it is there.
+    fn object(&self, key: &str) -> Result<Option<&Value>> {
+        let Some(v) = self.get(key) else { return Ok(None) };
+        if v.is_object() { Ok(Some(v)) } else { Err(self.wrong(key, v, "an object")) }
     }
 
     fn list(&self, key: &str, n: u32) -> Result<Option<&Vec<Value>>> {
@@ -75,6 +82,7 @@ pub fn read(config: &Value) -> Result<Config> {
     let model_type = map.get("model_type").and_then(Value::as_str).unwrap_or(outer);
     let family = Family::from_hf(model_type)?;
     let k = Keys { arch: model_type.to_owned(), map };
+    refuse_unknown_parts(&k)?;
     let layers = k.need("num_hidden_layers")?;
     if layers > 1024 {
         return Err(k.wrong("num_hidden_layers", &Value::from(layers), "at most 1024"));
@@ -94,7 +102,10 @@ pub fn read(config: &Value) -> Result<Config> {
             2048
         }
     };
-    let act = k.str("hidden_activation").or_else(|| k.str("hidden_act")).unwrap_or("silu");
+    let act = match k.str("hidden_activation")? {
+        Some(act) => act,
+        None => k.str("hidden_act")?.unwrap_or("silu"),
+    };
     let gelu = match act {
         "silu" | "swish" => false,
         "gelu_pytorch_tanh" | "gelu_new" | "gelu_tanh" => true,
@@ -126,7 +137,7 @@ pub fn read(config: &Value) -> Result<Config> {
     Ok(Config {
         family,
         arch: model_type.to_owned(),
-        name: k.str("_name_or_path").filter(|s| !s.is_empty()).map(str::to_owned),
+        name: k.str("_name_or_path")?.filter(|s| !s.is_empty()).map(str::to_owned),
         layers,
         hidden,
         vocab: k.u32("vocab_size")?,
@@ -148,8 +159,29 @@ pub fn read(config: &Value) -> Result<Config> {
             _ => 0.0,
         },
         gelu,
+        biased: biased(&k, family)?,
         tied: k.bool("tie_word_embeddings")?.or(if family.is_gemma() { Some(true) } else { None }),
     })
+}
+
+/// What the graph has no place for.
+fn refuse_unknown_parts(k: &Keys<'_>) -> Result<()> {
+    for key in ["num_local_experts", "num_experts", "n_routed_experts"] {
+        if let Some(count) = k.u32(key)?.filter(|n| *n > 0) {
+            return Err(ModelError::Experts { arch: k.arch.clone(), key: key.into(), count: count.into() });
+        }
+    }
+    if k.bool("mlp_bias")? == Some(true) {
+        return Err(k.wrong("mlp_bias", &Value::Bool(true), "false"));
+    }
+    Ok(())
+}
+
+/// Whether the key promises biases of q, k and v. The other families have them always or never, whatever it says.
+fn biased(k: &Keys<'_>, family: Family) -> Result<bool> {
+    let heeded =
+        matches!(family, Family::Llama | Family::Qwen3 | Family::Gemma2 | Family::Gemma3 | Family::SmolLm3);
+    Ok(k.bool("attention_bias")?.unwrap_or(false) && heeded)
 }
 
 /// Window of each layer from `layer_types`, or from the family's rule when that key is absent.
@@ -194,10 +226,12 @@ fn windows(k: &Keys<'_>, family: Family, layers: u32) -> Result<Vec<u32>> {
 
 /// The rotary embedding of one layer type.
 fn rope(k: &Keys<'_>, family: Family, head_dim: u32, context: u32, kind: &str) -> Result<RopeConfig> {
-    let new = k.get("rope_parameters");
+    let new = k.object("rope_parameters")?;
+    let sets = Keys { arch: k.arch.clone(), map: new.unwrap_or(&Value::Null) };
     // Newer files may have one set per layer type.
-    let new = new.map(|p| p.get(kind).filter(|v| v.is_object()).unwrap_or(p));
-    let scaling = new.or_else(|| k.get("rope_scaling"));
+    let new = sets.object(kind)?.or(new);
+    let old = k.object("rope_scaling")?;
+    let scaling = new.or(old);
     let s = Keys { arch: k.arch.clone(), map: scaling.unwrap_or(&Value::Null) };
     let theta = match s.f64("rope_theta")? {
         Some(t) => t,
@@ -211,7 +245,10 @@ fn rope(k: &Keys<'_>, family: Family, head_dim: u32, context: u32, kind: &str) -
         return Err(k.wrong("partial_rotary_factor", &Value::from(partial), "above 0, at most 1"));
     }
     let dims = (f64::from(head_dim) * partial) as u32;
-    let kind = s.str("rope_type").or_else(|| s.str("type")).unwrap_or("default");
+    let kind = match s.str("rope_type")? {
+        Some(kind) => kind,
+        None => s.str("type")?.unwrap_or("default"),
+    };
     let positive = |key: &str| -> Result<f64> {
         let v = s.f64(key)?.ok_or_else(|| ModelError::Missing { arch: k.arch.clone(), key: key.into() })?;
         if v > 0.0 { Ok(v) } else { Err(k.wrong(key, &Value::from(v), "a positive number")) }
@@ -283,7 +320,8 @@ pub(super) fn longrope_mscale(context: f64, original: f64) -> f64 {
 
 /// Gemma 3's rotary embedding of sliding-window layers.
 fn local_rope(k: &Keys<'_>, head_dim: u32) -> Result<RopeConfig> {
-    let nested = k.get("rope_parameters").and_then(|p| p.get("sliding_attention")).filter(|v| v.is_object());
+    let all = Keys { arch: k.arch.clone(), map: k.object("rope_parameters")?.unwrap_or(&Value::Null) };
+    let nested = all.object("sliding_attention")?;
     let theta = match nested {
         Some(p) => Keys { arch: k.arch.clone(), map: p }.f64("rope_theta")?,
         None => k.f64("rope_local_base_freq")?,

@@ -182,6 +182,9 @@ impl TokenizerFile {
                 return Err(TextError::field(FILE, field, "none", clip(text)));
             }
         }
+        for (field, part) in [("normalizer", &file.normalizer), ("pre_tokenizer", &file.pre_tokenizer)] {
+            part.as_ref().map_or(Ok(()), |part| refuse_empty_patterns(part, field))?;
+        }
         allow_only(file.normalizer.as_ref(), "normalizers", "normalizer", &NORMALIZERS)?;
         if file.normalizer.as_ref().map_or(1, growth) > MAX_GROWTH {
             let found = "replacements that make it longer without bound";
@@ -232,6 +235,10 @@ impl TokenizerFile {
             return Err(TextError::token(highest as usize, text, reason));
         }
         let bytes = self.alphabet() == Alphabet::Sentence;
+        let twice = |id: u32, text: &str, other: &str| {
+            let reason = format!("the same id as token `{}`", clip(other));
+            Err(TextError::token(id as usize, text, reason))
+        };
         let mut all = vec![("", TokenKind::Missing); highest as usize + 1];
         for (text, id) in model {
             let is_byte = bytes && matches!(parse_byte_token(text), Some(Some(_)));
@@ -242,11 +249,17 @@ impl TokenizerFile {
                 _ => TokenKind::Normal,
             };
             if let Some(slot) = all.get_mut(id as usize) {
+                if slot.1 != TokenKind::Missing && slot.0 != text {
+                    return twice(id, text, slot.0);
+                }
                 *slot = (text, kind);
             }
         }
         for a in &self.added_tokens {
             if let Some(slot) = all.get_mut(a.id as usize) {
+                if slot.1 != TokenKind::Missing && slot.0 != a.content {
+                    return twice(a.id, &a.content, slot.0);
+                }
                 let kind = match (a.special, slot.1) {
                     (_, TokenKind::Unknown) => TokenKind::Unknown,
                     (true, _) => TokenKind::Control,
@@ -292,6 +305,29 @@ fn growth(value: &Value) -> usize {
         }
         Some("Prepend") if length(value.get("prepend")) > MAX_GROWTH => usize::MAX,
         _ => 1,
+    }
+}
+
+/// An empty pattern is found everywhere, and the crate panics on the empty matches. `at` is the path in messages.
+fn refuse_empty_patterns(value: &Value, at: &str) -> Result<(), TextError> {
+    match value {
+        Value::Object(map) => {
+            for (key, v) in map {
+                let at = format!("{at}.{key}");
+                let text = |v: &Value| v.as_str().is_some_and(str::is_empty);
+                let empty =
+                    key == "pattern" && (text(v) || v.as_object().is_some_and(|p| p.values().any(text)));
+                if empty {
+                    return Err(TextError::field(FILE, at, "a pattern", "an empty text"));
+                }
+                refuse_empty_patterns(v, &at)?;
+            }
+            Ok(())
+        }
+        Value::Array(list) => {
+            list.iter().enumerate().try_for_each(|(i, v)| refuse_empty_patterns(v, &format!("{at}[{i}]")))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -16,7 +16,9 @@ mod pretokenizers;
 mod spm;
 mod stream;
 mod template;
+mod template_bounds;
 mod template_fns;
+mod template_scan;
 mod tokenizer;
 mod vocab;
 

@@ -2,7 +2,8 @@
 //!
 //! The environment is set up as Hugging Face sets up its own: block trimming, loop controls, Python methods,
 //! `raise_exception`, `strftime_now`, a `tojson` that does not escape. Templates come from files and are not trusted:
-//! steps and output are limited.
+//! their form ([`super::template_scan`]), the values they make ([`super::template_bounds`]), their steps and their output
+//! are limited, and they are compiled and run on a stack of their own.
 
 use std::io;
 
@@ -13,11 +14,16 @@ use serde_json::{Map, Value};
 use super::clock::Clock;
 use super::error::TextError;
 use super::template_fns::{self, Raised};
+use super::{template_bounds, template_scan};
 
 /// Steps that a template may take.
 pub(super) const FUEL: u64 = 1_000_000;
 /// Bytes that a template may write.
 const MAX_OUTPUT: usize = 4 << 20;
+/// Bytes that the text outside a template's tags may come to, written or kept. A step writes at most one such text.
+const MAX_TEXT: u64 = 1 << 30;
+/// Frames of loops and macros. A macro's call takes 4, the engine allows 500.
+const MAX_FRAMES: usize = 250;
 #[cfg(not(target_arch = "wasm32"))]
 const STACK: usize = 512 << 20;
 
@@ -79,6 +85,9 @@ pub struct RenderOptions {
 #[derive(Debug, Clone)]
 pub struct ChatTemplate {
     source: String,
+    /// The source with checks in it, as it is compiled.
+    checked: String,
+    fuel: u64,
     bos: String,
     eos: String,
     is_default: bool,
@@ -88,8 +97,19 @@ impl ChatTemplate {
     /// Checks a template. `bos` and `eos` are the texts of those tokens, empty when there are none.
     pub fn new(source: &str, bos: &str, eos: &str) -> Result<Self, TextError> {
         let source = template_fns::without_generation_tags(source);
-        let template = ChatTemplate { source, bos: bos.to_owned(), eos: eos.to_owned(), is_default: false };
-        environment(Clock::System).template_from_str(&template.source).map_err(|e| explain(&e))?;
+        let checked = template_scan::check(&source)?;
+        let template = ChatTemplate {
+            source,
+            fuel: FUEL.min(MAX_TEXT / (checked.longest_text as u64).max(1)),
+            checked: checked.source,
+            bos: bos.to_owned(),
+            eos: eos.to_owned(),
+            is_default: false,
+        };
+        on_a_deep_stack(|| {
+            let environment = template.environment(Clock::System);
+            environment.template_from_str(&template.checked).map(|_| ()).map_err(|e| template.explain(&e))
+        })?;
         Ok(template)
     }
 
@@ -97,6 +117,8 @@ impl ChatTemplate {
     pub fn chatml() -> Self {
         ChatTemplate {
             source: CHATML.to_owned(),
+            checked: CHATML.to_owned(),
+            fuel: FUEL,
             bos: String::new(),
             eos: "<|im_end|>".to_owned(),
             is_default: true,
@@ -141,21 +163,55 @@ impl ChatTemplate {
     }
 
     fn run(&self, context: &Map<String, Value>, options: &RenderOptions) -> Result<String, TextError> {
-        let environment = environment(options.clock.clone());
-        let template = environment.template_from_str(&self.source).map_err(|e| explain(&e))?;
+        let environment = self.environment(options.clock.clone());
+        let template = environment.template_from_str(&self.checked).map_err(|e| self.explain(&e))?;
         let mut out = Limited { bytes: Vec::new(), full: false };
         let result = template.render_captured_to(context, &mut out).map(|_| ());
         if out.full {
             return Err(TextError::TemplateOutput(MAX_OUTPUT));
         }
-        result.map_err(|e| explain(&e))?;
+        result.map_err(|e| self.explain(&e))?;
         String::from_utf8(out.bytes).map_err(|e| TextError::Template(e.to_string()))
+    }
+
+    fn environment(&self, clock: Clock) -> Environment<'static> {
+        let mut env = Environment::new();
+        env.set_trim_blocks(true);
+        env.set_lstrip_blocks(true);
+        env.set_undefined_behavior(UndefinedBehavior::Lenient);
+        env.set_auto_escape_callback(|_| AutoEscape::None);
+        env.set_fuel(Some(self.fuel));
+        env.set_recursion_limit(MAX_FRAMES);
+        template_bounds::install(&mut env);
+        template_fns::install(&mut env, clock);
+        env
+    }
+
+    /// Our error for one of the engine's.
+    fn explain(&self, error: &minijinja::Error) -> TextError {
+        let mut at: Option<&(dyn std::error::Error + 'static)> = Some(error);
+        let mut fuel = error.kind() == ErrorKind::OutOfFuel;
+        while let Some(e) = at {
+            if let Some(Raised(message)) = e.downcast_ref::<Raised>() {
+                return TextError::TemplateRaised(message.clone());
+            }
+            if let Some(inner) = e.downcast_ref::<minijinja::Error>() {
+                fuel |= inner.kind() == ErrorKind::OutOfFuel;
+            }
+            at = e.source();
+        }
+        if fuel {
+            return TextError::TemplateFuel(self.fuel);
+        }
+        let line = error.line().map(|l| format!(" (line {l})")).unwrap_or_default();
+        let detail = error.detail().map(|d| format!(": {d}")).unwrap_or_default();
+        TextError::Template(format!("{}{detail}{line}", error.kind()))
     }
 }
 
-/// Runs a rendering with room for the deepest nesting that the fuel can build: a value a few 100,000 lists deep is
+/// Compiles or renders with room for the deepest nesting that the fuel can build: a value a few 100,000 lists deep is
 /// dropped recursively, which an ordinary stack does not survive. The pages are only touched when they are needed.
-fn on_a_deep_stack(f: impl FnOnce() -> Result<String, TextError> + Send) -> Result<String, TextError> {
+fn on_a_deep_stack<T: Send>(f: impl FnOnce() -> Result<T, TextError> + Send) -> Result<T, TextError> {
     #[cfg(not(target_arch = "wasm32"))]
     {
         let mut f = Some(f);
@@ -191,39 +247,6 @@ pub fn pick_template(field: &Value, with_tools: bool) -> Option<&str> {
     with_tools.then(|| named("tool_use")).flatten().or_else(|| named("default"))
 }
 
-fn environment(clock: Clock) -> Environment<'static> {
-    let mut env = Environment::new();
-    env.set_trim_blocks(true);
-    env.set_lstrip_blocks(true);
-    env.set_undefined_behavior(UndefinedBehavior::Lenient);
-    env.set_auto_escape_callback(|_| AutoEscape::None);
-    env.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
-    env.set_fuel(Some(FUEL));
-    template_fns::install(&mut env, clock);
-    env
-}
-
-/// Our error for one of the engine's.
-fn explain(error: &minijinja::Error) -> TextError {
-    let mut at: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    let mut fuel = error.kind() == ErrorKind::OutOfFuel;
-    while let Some(e) = at {
-        if let Some(Raised(message)) = e.downcast_ref::<Raised>() {
-            return TextError::TemplateRaised(message.clone());
-        }
-        if let Some(inner) = e.downcast_ref::<minijinja::Error>() {
-            fuel |= inner.kind() == ErrorKind::OutOfFuel;
-        }
-        at = e.source();
-    }
-    if fuel {
-        return TextError::TemplateFuel(FUEL);
-    }
-    let line = error.line().map(|l| format!(" (line {l})")).unwrap_or_default();
-    let detail = error.detail().map(|d| format!(": {d}")).unwrap_or_default();
-    TextError::Template(format!("{}{detail}{line}", error.kind()))
-}
-
 /// A writer that refuses to grow past the limit.
 struct Limited {
     bytes: Vec<u8>,
@@ -242,5 +265,63 @@ impl io::Write for Limited {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Checks change neither a text nor its white space. `GOLAY_TEMPLATES` may name a folder of more templates.
+    #[test]
+    fn a_template_renders_the_same_with_its_checks() {
+        let mut sources = vec![
+            "a\n  {% set x = 'b' %}\n c{%- set ns = namespace(y=1) -%}\n d\n{% for m in messages %}\n  {{ m.role }}\n\
+             {% endfor %}\n{% set z %}\n e\n{% endset %}\n{{ z }}{{ x }}\n{% macro f(a, b=2) %}\n {{ a }}{{ b }}\n\
+             {%- endmacro %}\n{{ f(1) }}\n{% with u = 3, v = 4 +%}\n {{ u + v }}{% endwith %}"
+                .to_owned(),
+            CHATML.to_owned(),
+        ];
+        if let Some(folder) = std::env::var_os("GOLAY_TEMPLATES") {
+            for entry in std::fs::read_dir(folder).expect("a folder") {
+                let path = entry.expect("an entry").path();
+                println!("{}", path.display());
+                sources.push(std::fs::read_to_string(path).expect("a text"));
+            }
+        }
+        let tool = json!([{"type": "function", "function": {"name": "f", "description": "d", "parameters": {
+            "type": "object", "properties": {"a": {"type": "string", "description": "x"}}, "required": ["a"]}}}]);
+        let messages = [
+            json!({"role": "system", "content": "Be brief."}),
+            json!({"role": "user", "content": "Hi\n there"}),
+            json!({"role": "assistant", "content": "Yes?", "reasoning_content": "hm"}),
+            json!({"role": "user", "content": "Go"}),
+        ];
+        let mut rendered = 0;
+        for source in &sources {
+            for tools in [None, Some(tool.clone())] {
+                let options = RenderOptions {
+                    tools,
+                    add_generation_prompt: true,
+                    clock: Clock::Fixed(0),
+                    ..RenderOptions::default()
+                };
+                let plain = template_fns::without_generation_tags(source);
+                let plain = ChatTemplate { source: plain.clone(), checked: plain, ..ChatTemplate::chatml() };
+                let with = ChatTemplate::new(source, "", "<|im_end|>");
+                let with = with.and_then(|t| t.render_values(&messages, &options));
+                let without = plain.render_values(&messages, &options);
+                match (with, without) {
+                    (Ok(with), Ok(without)) => {
+                        assert_eq!(with, without);
+                        rendered += 1;
+                    }
+                    (Err(with), Err(without)) => assert_eq!(with.to_string(), without.to_string()),
+                    (with, without) => panic!("{with:?} {without:?}\n{source:.200}"),
+                }
+            }
+        }
+        println!("{rendered} of {} rendered", sources.len() * 2);
     }
 }

@@ -29,7 +29,6 @@ pub(super) fn install(env: &mut Environment<'static>, clock: Clock) {
     });
     env.add_function("strftime_now", move |pattern: String| format_time(clock.now(), &pattern));
     env.add_function("range", range);
-    env.add_filter("tojson", tojson);
 }
 
 /// Python's `range`. A range that no loop could get through is refused at once, as out of steps.
@@ -56,7 +55,7 @@ fn range(state: &State, first: i64, second: Option<i64>, step: Option<i64>) -> R
 }
 
 /// `json.dumps` of Python, with non-ASCII text kept: nothing is escaped for HTML.
-fn tojson(value: Value, positional: Rest<Value>, kwargs: Kwargs) -> Result<Value, Error> {
+pub(super) fn tojson(value: Value, positional: Rest<Value>, kwargs: Kwargs) -> Result<Value, Error> {
     let argument = |at: usize, name: &str| -> Result<Option<Value>, Error> {
         let found: Option<Value> = kwargs.get(name)?;
         Ok(found.or_else(|| positional.get(at).cloned()).filter(|v| !v.is_none() && !v.is_undefined()))
@@ -72,7 +71,9 @@ fn tojson(value: Value, positional: Rest<Value>, kwargs: Kwargs) -> Result<Value
     let mut separators =
         if indent.is_some() { (",".to_owned(), ": ".to_owned()) } else { (", ".to_owned(), ": ".to_owned()) };
     if let Some(pair) = argument(2, "separators")? {
-        let part = |i: usize| pair.get_item_by_index(i).ok().and_then(|v| v.as_str().map(str::to_owned));
+        // A separator stands between any two values: a long one could write far more than there is to separate.
+        let short = |s: &str| s.chars().take(16).collect::<String>();
+        let part = |i: usize| pair.get_item_by_index(i).ok().and_then(|v| v.as_str().map(short));
         if let (Some(item), Some(key)) = (part(0), part(1)) {
             separators = (item, key);
         }

@@ -136,6 +136,10 @@ impl Tokenizer {
 
     /// Ids of a text.
     pub fn encode(&self, text: &str, options: EncodeOptions) -> Result<Vec<u32>, TextError> {
+        unpanicked(|| self.encode_with(text, options))
+    }
+
+    fn encode_with(&self, text: &str, options: EncodeOptions) -> Result<Vec<u32>, TextError> {
         let added = if options.parse_special { &self.added_all } else { &self.added_plain };
         let mut ids = Vec::with_capacity(text.len() / 3 + 4);
         if options.add_special {
@@ -281,6 +285,22 @@ impl std::fmt::Debug for Tokenizer {
     }
 }
 
+/// Runs code that calls into the `tokenizers` crate. What is known to make it panic is refused when a file is read; this
+/// is the last line, where a panic can be caught at all.
+fn unpanicked<T>(f: impl FnOnce() -> Result<T, TextError>) -> Result<T, TextError> {
+    #[cfg(not(target_arch = "wasm32"))]
+    {
+        // The closure only reads, so nothing is left half-written behind a panic.
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_or_else(|cause| {
+            let text = cause.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| cause.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            Err(TextError::Engine(format!("the tokenizers crate panicked: {}", super::error::clip(text))))
+        })
+    }
+    #[cfg(target_arch = "wasm32")]
+    f()
+}
+
 /// The matcher for a set of added tokens, with the ids that the file gives them.
 fn added_vocabulary<'a>(
     added: impl Iterator<Item = &'a Added>,
@@ -297,4 +317,16 @@ fn added_vocabulary<'a>(
     let mut vocabulary = AddedVocabulary::new();
     vocabulary.add_tokens(tokens, &lookup, normalizer).map_err(TextError::engine)?;
     Ok(vocabulary)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_of_the_crate_is_an_error() {
+        let e = unpanicked::<()>(|| panic!("at {}", 5)).unwrap_err().to_string();
+        assert!(e.contains("panicked: at 5"), "{e}");
+        assert_eq!(unpanicked(|| Ok(5)).unwrap(), 5);
+    }
 }

@@ -8,7 +8,7 @@ use crate::weights::{decode_row, encode_row};
 use serde_json::{Value, json};
 
 /// A small configuration of a family, with `more` over it.
-fn config(model_type: &str, more: Value) -> Value {
+pub(in crate::model) fn config(model_type: &str, more: Value) -> Value {
     let mut c = json!({
         "model_type": model_type, "num_hidden_layers": 8, "hidden_size": 32, "num_attention_heads": 4,
         "num_key_value_heads": 2, "head_dim": 8, "intermediate_size": 64, "rms_norm_eps": 1e-5,
@@ -26,10 +26,10 @@ fn values(n: usize, seed: usize) -> Vec<f32> {
     (0..n).map(|i| ((i * 2_654_435_761 + seed * 40_503 + 12_345) % 65_536) as f32 / 65_536.0 - 0.5).collect()
 }
 
-type Tensors = Vec<(String, TensorType, Vec<u64>, Vec<u8>)>;
+pub(in crate::model) type Tensors = Vec<(String, TensorType, Vec<u64>, Vec<u8>)>;
 
 /// Tensors for a configuration, under their published names, all F32.
-fn tensors(c: &Config, biases: bool) -> Tensors {
+pub(in crate::model) fn tensors(c: &Config, biases: bool) -> Tensors {
     let own = Naming::Hf("model.");
     let gemma = c.family.is_gemma();
     let (hidden, d, ffn) = (u64::from(c.hidden), u64::from(c.head_dim), u64::from(c.ffn[0]));
@@ -81,7 +81,7 @@ fn tensors(c: &Config, biases: bool) -> Tensors {
         .collect()
 }
 
-fn folder_of(config: &Value, list: &Tensors, more: &[(&str, Value)]) -> HfFolder {
+pub(in crate::model) fn folder_of(config: &Value, list: &Tensors, more: &[(&str, Value)]) -> HfFolder {
     let named: Vec<_> =
         list.iter().map(|(n, t, s, b)| (n.as_str(), *t, s.as_slice(), b.as_slice())).collect();
     let weights = write_safetensors(Vec::new(), &named, &[]).expect("safetensors");
@@ -93,13 +93,13 @@ fn folder_of(config: &Value, list: &Tensors, more: &[(&str, Value)]) -> HfFolder
     HfFolder::from_files(files).expect("a folder")
 }
 
-fn folder(config: &Value) -> HfFolder {
+pub(in crate::model) fn folder(config: &Value) -> HfFolder {
     let c = hf::read(config).expect("a configuration");
     let biases = c.family == super::Family::Qwen2;
     folder_of(config, &tensors(&c, biases), &[])
 }
 
-fn convert(folder: &HfFolder, outtype: Option<TensorType>) -> Gguf {
+pub(in crate::model) fn convert(folder: &HfFolder, outtype: Option<TensorType>) -> Gguf {
     let bytes = hf_to_gguf(folder, Vec::new(), &ConvertOptions { outtype }).expect("a conversion");
     Gguf::from_bytes("model.gguf", bytes).expect("a GGUF")
 }

@@ -98,7 +98,34 @@ fn bpe_json(change: impl FnOnce(&mut Json)) -> Result<Tokenizer, String> {
 fn tokenizer_json_that_is_wrong() {
     assert_eq!(bpe_json(|_| ()).unwrap().encode("abc", super::PLAIN).unwrap(), [4]);
     type Change = fn(&mut Json);
-    let cases: [(Change, &str); 16] = [
+    let cases: [(Change, &str); 22] = [
+        (
+            |f| f["normalizer"] = json!({"type": "Replace", "pattern": {"String": ""}, "content": "b"}),
+            "`normalizer.pattern`",
+        ),
+        (
+            |f| {
+                let replace = json!({"type": "Replace", "pattern": {"Regex": ""}, "content": ""});
+                f["normalizer"] = json!({"type": "Sequence", "normalizers": [{"type": "NFC"}, replace]});
+            },
+            "`normalizer.normalizers[1].pattern`",
+        ),
+        (
+            |f| {
+                let split = json!({"type": "Split", "pattern": {"String": ""}, "behavior": "Isolated", "invert": false});
+                f["pre_tokenizer"] = json!({"type": "Sequence", "pretokenizers": [split]});
+            },
+            "`pre_tokenizer.pretokenizers[0].pattern`",
+        ),
+        (|f| f["model"]["vocab"]["x"] = json!(2), "token 2 `x`: the same id as token `c`"),
+        (|f| f["added_tokens"][0]["id"] = json!(2), "token 2 `<e>`: the same id as token `c`"),
+        (
+            |f| {
+                let more = json!({"id": 5, "content": "<f>", "special": true});
+                f["added_tokens"] = json!([f["added_tokens"][0].clone(), more]);
+            },
+            "token 5 `<f>`: the same id as token `<e>`",
+        ),
         (
             |f| {
                 let twice = json!({"type": "Replace", "pattern": {"String": "a"}, "content": "aa"});
@@ -140,6 +167,24 @@ fn tokenizer_json_that_is_wrong() {
     }
     let deep = "[".repeat(100_000);
     assert!(Tokenizer::from_json(deep.as_bytes(), None, None, None).is_err());
+}
+
+#[test]
+fn patterns_that_match_nothing_are_survived() {
+    for (pattern, text) in [("x*", "abc"), ("(?:)", "abc"), ("(?=b)", "aabc"), ("$", "é")] {
+        let normalizer = bpe_json(|f| {
+            f["normalizer"] = json!({"type": "Replace", "pattern": {"Regex": pattern}, "content": "b"});
+        });
+        let split = bpe_json(|f| {
+            f["pre_tokenizer"] = json!({"type": "Sequence", "pretokenizers": [
+                {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": false},
+                {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]});
+        });
+        for t in [normalizer, split].into_iter().flatten() {
+            // An answer or an error, never a panic.
+            let _ = t.encode(text, super::PLAIN);
+        }
+    }
 }
 
 #[test]

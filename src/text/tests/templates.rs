@@ -207,6 +207,76 @@ fn a_template_that_nests_a_list_in_itself_does_not_overflow_the_stack() {
     // Fuel may end it or not; either way the process lives.
     match template.render(&[], &RenderOptions::default()) {
         Ok(text) => assert_eq!(text, "done"),
-        Err(e) => assert!(e.to_string().contains("fuel"), "{e}"),
+        Err(e) => assert!(e.to_string().contains("nested too deeply"), "{e}"),
     }
+}
+
+#[test]
+fn a_template_that_lets_values_grow_is_stopped() {
+    let loops = |body: &str| {
+        format!("{{% set ns = namespace(s='a', l=[1]) %}}{{% for i in range(60) %}}{body}{{% endfor %}}")
+    };
+    for source in [
+        loops("{% set ns.s = ns.s + ns.s %}"),
+        loops("{% set ns.s = ns.s ~ ns.s %}"),
+        loops("{% set ns.l = ns.l + ns.l %}") + "{{ ns.l }}",
+        loops("{% set ns.l = [ns.l, ns.l] %}") + "{{ ns.l | tojson }}",
+        loops("{% set ns.s = ns.s.replace('a', 'aaaaaaaaaa') %}"),
+        loops("{% set ns.s = ns.s | replace('a', 'aaaaaaaaaa') %}"),
+        loops("{% set ns.s %}{{ ns.s }}{{ ns.s }}{% endset %}"),
+        "{% set s = 'a' %}".to_owned() + &"{% set s = s + s %}".repeat(60),
+        "{% macro f(s, n) %}{% if n %}{{ f(s + s, n - 1) }}{% endif %}{% endmacro %}{{ f('a', 40) }}".into(),
+        "{% macro f(n) %}{% if n %}{{ f(n - 1) }}{{ f(n - 1) }}{% else %}aaaaaaaa{% endif %}{% endmacro %}{% set x = f(30) %}".into(),
+        "{{ 'a\n' | indent(10000000000) }}".into(),
+        "{{ 'a\n' | indent(width=10000000000) }}".into(),
+        "{{ ([1] * 10000000000) | list | length }}".into(),
+        "{{ ([1] * 10000000000) | join }}".into(),
+        "{% set x = [1] * 10000000000 %}".into(),
+        "{{ [1] * 10000000000 }}".into(),
+        "{{ '' ~ [1] * 10000000000 }}".into(),
+        "{{ '%999999999d' | format(5) }}".into(),
+        "{{ '{:>999999999}'.format(5) }}".into(),
+        "{{ range(100000) | list | join('x' * 10000) }}".into(),
+        "{{ ('x' * 10000).join(range(100000) | list) }}".into(),
+        "{{ [1] | batch(10000000000, 0) | list }}".into(),
+        "{{ range(100000) | list | map('replace', 'x', 'y' * 1000000) | list }}{{ ('a' * 100000) | list | map('replace', 'a', 'b' * 1000000) | join }}".into(),
+        ] {
+        let found = plain(&source);
+        let Err(e) = found else { panic!("{source}: {} bytes", found.map_or(0, |s| s.len())) };
+        let text = e.to_string();
+        let known = ["larger than", "steps", "bytes", "multiplies", "is more than", "nested too deeply"];
+        assert!(known.iter().any(|k| text.contains(k)), "{source}: {text}");
+    }
+}
+
+#[test]
+fn a_long_separator_is_cut() {
+    let text = plain("{{ [1, 2] | tojson(separators=['x' * 1000000, ':']) }}").unwrap();
+    assert_eq!(text, format!("[1{}2]", "x".repeat(16)));
+}
+
+#[test]
+fn ordinary_growth_is_allowed() {
+    let source = "{% set ns = namespace(text='', list=[]) %}{% for m in messages %}\
+        {% set ns.text = ns.text + m.content %}{% set ns.list = ns.list + [m] %}{% endfor %}\
+        {{ ns.text | length }} {{ ns.list | length }} {{ '=' * 3 }} {{ ('a\nb' | indent(2)) }}";
+    let messages: Vec<_> = (0..200).map(|_| json!({"role": "user", "content": "0123456789"})).collect();
+    let text = render(source, json!(messages), &RenderOptions::default()).unwrap();
+    assert_eq!(text, "2000 200 === a\n  b");
+}
+
+#[test]
+fn deep_expressions_are_an_error() {
+    for source in [
+        format!("{{{{ {}1 }}}}", "-".repeat(50_000)),
+        format!("{{{{ 1{} }}}}", "+1".repeat(30_000)),
+        format!("{{{{ 'a'{} }}}}", "~'a'".repeat(30_000)),
+        format!("{{% if 0 %}}{}{{% endif %}}", "{% elif 0 %}".repeat(20_000)),
+    ] {
+        let e = ChatTemplate::new(&source, "", "").unwrap_err().to_string();
+        assert!(e.contains("nested too deeply"), "{e}");
+    }
+    // Just below the limits the stack holds.
+    plain(&format!("{{{{ {}1 }}}}", "-".repeat(990))).unwrap();
+    plain(&format!("{{% if 0 %}}{}{{% endif %}}", "{% elif 0 %}".repeat(490))).unwrap();
 }
