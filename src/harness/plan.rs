@@ -72,6 +72,10 @@ fn arms(family: &str, s: &Selection) -> Result<Vec<Arm>, String> {
             for [rows, cols] in shapes(standard) {
                 for &t in &formats {
                     let unit = (t.block_len() as u32).max(4);
+                    if s.formats.is_empty() && cols % unit != 0 {
+                        // Not asked for by name: the shape is not one of this format's.
+                        continue;
+                    }
                     if rows == 0 || cols == 0 || cols % unit != 0 {
                         return Err(format!(
                             "{rows}x{cols}: {t} needs a positive number of rows and a multiple of {unit} columns"

@@ -34,7 +34,8 @@ pub fn run(args: &DoctorArgs) -> Result<()> {
         output::result(&all.iter().map(|a| format!("  {}", devices::line(a))).collect::<String>())?;
     }
     let gpu = pollster::block_on(open::device(&args.device))?;
-    let tuning = Tuning::for_caps(&gpu.caps);
+    // What models use here: found by tuning, or the default.
+    let tuning = golay::engine::any_tuned(&gpu).unwrap_or_else(|| Tuning::for_caps(&gpu.caps));
     if !args.json {
         output::line(&format!(
             "\nchosen: {} ({}, {})",

@@ -172,3 +172,39 @@ fn random_models() {
     assert!(!path.exists() && !path.with_extension("part").exists());
     bad(&golay_with(["bench", "synth", "gpt-9", "-o", &file]), 2, &["llama-3.1-8b"]);
 }
+
+/// Integer activations change the scores a little, and only a little.
+#[test]
+fn integer_activations() {
+    if !device() {
+        return;
+    }
+    let path = temp("q8_0.gguf");
+    let model = path.to_str().unwrap().to_owned();
+    good(&golay_with(["convert", "-m", &llama(), "-o", &model, "--outtype", "q8_0"]));
+    let ids = "1,17,5,40,33,2,9,60";
+    let logits = |more: &[&str]| {
+        let out = temp("logits.safetensors");
+        let args = ["logits", "-m", &model, "--ids", ids, "-o", out.to_str().unwrap()];
+        good(&golay_with(args.iter().copied().chain(more.iter().copied())));
+        let bytes = std::fs::read(&out).unwrap();
+        std::fs::remove_file(&out).unwrap();
+        let header = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+        bytes[8 + header..]
+            .chunks_exact(4)
+            .map(|b| f32::from_le_bytes(b.try_into().unwrap()))
+            .collect::<Vec<_>>()
+    };
+    let (plain, int8) = (logits(&[]), logits(&["--activations", "int8"]));
+    assert_eq!(plain.len(), int8.len());
+    let size = plain.iter().fold(0.0f32, |m, v| m.max(v.abs()));
+    let off = plain.iter().zip(&int8).fold(0.0f32, |m, (a, b)| m.max((a - b).abs()));
+    println!("logits up to {size}, off by {off}");
+    assert!(off > 0.0 && off < 0.05 * size, "{off} of {size}");
+    let run =
+        ["run", "-m", &model, "--ids", ids, "-n", "6", "--temp", "0", "--activations", "int8", "--json"];
+    let v = crate::support::good_json(&golay_with(run));
+    assert!(v.to_string().contains("tokens"), "{v}");
+    bad(&golay_with(["run", "-m", &model, "--ids", "1", "--activations", "int4"]), 2, &["int4", "int8"]);
+    std::fs::remove_file(&path).unwrap();
+}
