@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn a_full_context_says_what_there_is_no_room_for() {
         let text = |prompt, held| EngineError::ContextFull { prompt, held, context: 8 }.to_string();
-        assert!(text(8, 0).contains("no room is left to answer"), "{}", text(8, 0));
+        assert!(text(8, 0).contains("there is no room to answer"), "{}", text(8, 0));
         assert_eq!(text(9, 0), "the prompt has 9 tokens; the context holds 8");
         assert!(text(4, 6).contains("6 are held already"), "{}", text(4, 6));
     }

@@ -107,7 +107,7 @@ pub struct DeviceArgs {
     /// Most memory that the model may take, such as 900M or 6G
     #[arg(long, value_name = "SIZE", value_parser = crate::input::parse_size)]
     pub memory_limit: Option<u64>,
-    /// Inputs of products with quantised weights, one token at a time: f32, or rounded to 8 bits (faster, a little less exact)
+    /// Inputs of products with quantised weights, one token at a time: f32, or rounded to 8 bits for integer products
     #[arg(long, value_name = "TYPE", value_enum, default_value = "f32")]
     pub activations: Inputs,
     /// Do not look for the fastest geometry when the device and the model's shapes are new (also GOLAY_TUNE=0)
