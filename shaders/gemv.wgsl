@@ -41,6 +41,7 @@ var<workgroup> xs: array<vec4<f32>, XT>;
                 }
                 own *= norm_w[k];
 #endif
+                own *= W_PLACE;
             }
 #for j in 0..8
             let x{{j}} = subgroupBroadcast(own, {{j}}u);
@@ -60,6 +61,7 @@ var<workgroup> xs: array<vec4<f32>, XT>;
                 ss += dot(v, v);
                 v *= norm_w[k];
 #endif
+                v *= W_PLACE;
             }
             xs[i] = v;
         }
@@ -73,14 +75,14 @@ var<workgroup> xs: array<vec4<f32>, XT>;
 #if !PLAIN
             let sl = (x0 + x1) + (x2 + x3);
             let sh = (x4 + x5) + (x6 + x7);
-            let sum_lo = (sl.x + sl.y) + (sl.z + sl.w);
-            let sum_hi = (sh.x + sh.y) + (sh.z + sh.w);
+            let sum_lo = dot(sl, W_UNPLACE);
+            let sum_hi = dot(sh, W_UNPLACE);
 #endif
 #for r in 0..ROWS
             {
                 let w = w_group(r{{r}}, g, p.groups);
-                let lo = (dot(w_codes(w, 0u), x0) + dot(w_codes(w, 1u), x1)) + (dot(w_codes(w, 2u), x2) + dot(w_codes(w, 3u), x3));
-                let hi = (dot(w_codes(w, 4u), x4) + dot(w_codes(w, 5u), x5)) + (dot(w_codes(w, 6u), x6) + dot(w_codes(w, 7u), x7));
+                let lo = (dot(w_placed(w, 0u), x0) + dot(w_placed(w, 1u), x1)) + (dot(w_placed(w, 2u), x2) + dot(w_placed(w, 3u), x3));
+                let hi = (dot(w_placed(w, 4u), x4) + dot(w_placed(w, 5u), x5)) + (dot(w_placed(w, 6u), x6) + dot(w_placed(w, 7u), x7));
 #if PLAIN
                 a{{r}} += lo + hi;
 #else

@@ -5,11 +5,12 @@
 mod common;
 
 use common::Goldens;
-use golay::engine::{Cancel, Engine, LoadOptions, Scorer, Session};
+use golay::engine::{AnswerOptions, Cancel, Engine, LoadOptions, Scorer, Session};
 use golay::format::ModelFile;
 use golay::gpu::CapsRequest;
 use golay::text::{EncodeOptions, RenderOptions};
 use serde_json::Value;
+use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -228,4 +229,27 @@ fn perplexity_is_that_of_hugging_face() {
         off.abs() < g.tolerance("ppl_relative_f32") * 5.0,
         "off by {off}: something rounds that should not"
     );
+}
+
+/// No submission of a long prompt holds the device for long, so that no watchdog bites and Ctrl-C works.
+#[test]
+fn a_long_prompt_reaches_the_device_in_slices() {
+    let Some(engine) = engine() else { return };
+    let _turn = common::turn();
+    let prompt = &goldens().ids("ppl.input_ids")[..512];
+    let mut session = pollster::block_on(Session::new(&engine)).expect("a session");
+    let options = AnswerOptions { max_tokens: Some(1), ..Default::default() };
+    let mut longest = Vec::new();
+    // The first slices find out how fast the device is.
+    for _ in 0..2 {
+        session.truncate(0);
+        session.longest_submission = 0.0;
+        let start = Instant::now();
+        let answer = session
+            .answer(prompt, &options, &Cancel::default(), &mut |_, _| {}, &mut |_| ControlFlow::Continue(()));
+        pollster::block_on(answer).expect("an answer");
+        longest.push(session.longest_submission / start.elapsed().as_secs_f64());
+        println!("512 tokens in {:.2?}, the longest submission {:.3} s", start.elapsed(), session.longest_submission);
+    }
+    assert!(longest[1] > 0.0 && longest[1] < 0.25, "one submission takes {:.0} % of a prompt", longest[1] * 100.0);
 }

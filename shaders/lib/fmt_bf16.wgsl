@@ -2,6 +2,8 @@
 // first, rows padded with zeros to whole groups. 16 bits and about 1.1 integer ops a weight.
 // Needs w_quants: array<vec4<u32>>.
 
+#import unplaced
+
 const W_OFF: f32 = 0.0;
 
 // Only the place: words are read when they are used, so that nothing is indexed by a variable in registers.

@@ -1,6 +1,8 @@
 // F32: 32-bit floats as stored. Layout (src/weights/planes.rs): 8 vec4 a group, rows padded with zeros to whole groups.
 // 32 bits and about 0.1 integer ops a weight. Needs w_quants: array<vec4<u32>>.
 
+#import unplaced
+
 const W_OFF: f32 = 0.0;
 
 // Only the place: words are read when they are used, so that nothing is indexed by a variable in registers.

@@ -4,6 +4,7 @@
 // Needs w_quants: array<vec4<u32>> and w_aux: array<u32>.
 
 #import bytes
+#import unplaced
 #import half_pair
 #import iq4_levels
 

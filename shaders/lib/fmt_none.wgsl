@@ -2,6 +2,7 @@
 // from their position instead of memory. What a kernel costs beyond this, its bytes cost. 0 bits a weight.
 
 #import bytes
+#import placed
 
 const W_OFF: f32 = 0.0;
 

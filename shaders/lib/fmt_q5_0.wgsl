@@ -4,6 +4,7 @@
 // Needs w_quants: array<vec4<u32>> and w_aux: array<u32>.
 
 #import bytes
+#import placed
 #import half_pair
 
 const W_OFF: f32 = 16.0;
