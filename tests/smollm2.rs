@@ -249,7 +249,15 @@ fn a_long_prompt_reaches_the_device_in_slices() {
             .answer(prompt, &options, &Cancel::default(), &mut |_, _| {}, &mut |_| ControlFlow::Continue(()));
         pollster::block_on(answer).expect("an answer");
         longest.push(session.longest_submission / start.elapsed().as_secs_f64());
-        println!("512 tokens in {:.2?}, the longest submission {:.3} s", start.elapsed(), session.longest_submission);
+        println!(
+            "512 tokens in {:.2?}, the longest submission {:.3} s",
+            start.elapsed(),
+            session.longest_submission
+        );
     }
-    assert!(longest[1] > 0.0 && longest[1] < 0.25, "one submission takes {:.0} % of a prompt", longest[1] * 100.0);
+    assert!(
+        longest[1] > 0.0 && longest[1] < 0.25,
+        "one submission takes {:.0} % of a prompt",
+        longest[1] * 100.0
+    );
 }
