@@ -245,8 +245,9 @@ fn a_long_prompt_reaches_the_device_in_slices() {
         session.truncate(0);
         session.longest_submission = 0.0;
         let start = Instant::now();
-        let answer = session
-            .answer(prompt, &options, &Cancel::default(), &mut |_, _| {}, &mut |_| ControlFlow::Continue(()));
+        let cancel = Cancel::default();
+        let (mut progress, mut token) = (|_, _| {}, |_| ControlFlow::Continue(()));
+        let answer = session.answer(prompt, &options, &cancel, &mut progress, &mut token);
         pollster::block_on(answer).expect("an answer");
         longest.push(session.longest_submission / start.elapsed().as_secs_f64());
         println!(
