@@ -8,11 +8,13 @@
 // FUSED (decode): the workgroup norms and rotates q itself, and the one whose split ends at the newest position
 // norms, rotates and stores the new key and value first; no other workgroup reads that row.
 // SPLIT (decode): the keys are cut in `splits` parts, one per workgroup in y; partial sums, maxima and denominators
-// go to `out` and attn_merge.wgsl joins them by log-sum-exp. Without SPLIT the result is final.
+// go to `out` and attn_merge.wgsl joins them by log-sum-exp. Without SPLIT the result is final: one launch less, where
+// the key/value heads alone keep the adapter busy.
 // SINKS: a logit per head that takes part in the denominator only. CAP: scores squashed by cap * tanh(s / cap).
 // `window` > 0: a query sees that many keys, itself included.
 //
-// Bytes: K and V once per QROWS rows. Workgroup memory: QROWS * (head_dim + WG) * 4 + small.
+// Bytes: K and V once per QROWS rows. Workgroup memory: QROWS * (head_dim + WG) * 4 + small. Adapters with subgroups
+// may take attention_sg.wgsl instead.
 #define QROWS 4
 const WG: u32 = 64u;
 const HD4: u32 = {{HD4}}u;
@@ -44,7 +46,6 @@ struct Params {
 #if FUSED
 #if ROPE
 @group(0) @binding(6) var<storage, read> rope: array<vec2<f32>>;
-#import rope
 #endif
 #if QKNORM
 @group(0) @binding(7) var<storage, read> qk_norm: array<vec4<f32>>;
@@ -83,34 +84,7 @@ fn head_rms(base: u32) -> f32 {
     return inverseSqrt(ss / f32(HD4 * 4u) + p.eps);
 }
 
-// Element `i` of a head after its norm; nb selects the q or the k half of the weights.
-fn head_value(base: u32, i: u32, r: f32, nb: u32) -> vec4<f32> {
-#if QKNORM
-    return q[base + i] * r * qk_norm[nb + i];
-#else
-    return q[base + i];
-#endif
-}
-
-// Element `i` of a head after norm and rotation.
-fn head_rotated(base: u32, i: u32, r: f32, nb: u32, pos: u32) -> vec4<f32> {
-    let v = head_value(base, i, r, nb);
-#if ROPE
-    let at = pos * p.rot4 * 2u;
-    if (i < p.rot4) {
-#if INTERLEAVED
-        return rope_even(v, at + i * 2u);
-#else
-        let half = p.rot4 / 2u;
-        if (i < half) {
-            return rope_halves(v, head_value(base, i + half, r, nb), at + i * 4u).lo;
-        }
-        return rope_halves(head_value(base, i - half, r, nb), v, at + (i - half) * 4u).hi;
-#endif
-    }
-#endif
-    return v;
-}
+#import attn_head
 #endif
 
 @compute @workgroup_size(WG)
@@ -142,6 +116,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
     lo = min(lo + wg.y * share, end);
     hi = min(lo + share, end);
     let newest = hi == end && lo < end;
+#else
+    let newest = true;
 #endif
 
 #if FUSED

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use web_time::Instant;
 
 /// The kernels whose work grows with the context.
-const ATTENTION: [&str; 2] = ["attention", "attn_merge"];
+const ATTENTION: [&str; 3] = ["attention", "attention_sg", "attn_merge"];
 
 /// Seconds of a decode step.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use crate::gpu::Caps;
 use crate::kernels::selftest::Arm;
-use crate::kernels::{Gemm, Gemv, Tuning};
+use crate::kernels::{Gemm, Gemv, Tuning, attention};
 
 /// Every geometry of the kernel of `arm` worth trying, `base` first. Only what the kernel reads varies.
 pub fn of(arm: &Arm, base: &Tuning, caps: &Caps) -> Vec<Tuning> {
@@ -20,13 +20,17 @@ pub fn of(arm: &Arm, base: &Tuning, caps: &Caps) -> Vec<Tuning> {
             gemm(caps).into_iter().for_each(|gemm| push(Tuning { gemm, ..base.clone() }));
         }
         Arm::Attention { tokens: 1, .. } => {
-            for attention_groups in [2, 4, 6, 12, 24, 64, 128, 256, 512] {
-                push(Tuning { attention_groups, ..base.clone() });
+            for decode_lanes in attention::lanes(caps) {
+                for attention_groups in [2, 4, 6, 12, 24, 64, 128, 256, 512] {
+                    push(Tuning { attention_groups, decode_lanes, ..base.clone() });
+                }
             }
         }
         Arm::Attention { .. } => {
-            for attention_rows in [1, 2, 4, 8] {
-                push(Tuning { attention_rows, ..base.clone() });
+            for prefill_lanes in attention::lanes(caps) {
+                for attention_rows in [1, 2, 4, 8] {
+                    push(Tuning { attention_rows, prefill_lanes, ..base.clone() });
+                }
             }
         }
         Arm::Norm { .. } => {

@@ -4,7 +4,7 @@ use super::{KvType, Recorder};
 use crate::gpu::error::{GpuError, Result};
 use crate::gpu::preprocess::constant;
 use crate::gpu::record::{Arg, Groups};
-use crate::gpu::{Buffer, KernelKey};
+use crate::gpu::{Buffer, Caps, KernelKey};
 
 /// Workgroup size of the attention kernel; also the most vec4s a head may have.
 pub const WG: u32 = constant("attention", "WG");
@@ -117,13 +117,31 @@ impl Shape {
     }
 }
 
-fn attention_key(s: &Shape, rows: u32) -> KernelKey {
-    KernelKey::new("attention")
-        .define("QROWS", rows)
-        .define("HD4", s.head_dim / 4)
-        .define("KV", s.kv.name())
-        .flag("CAP", s.cap > 0.0)
-        .flag("LANES_JOIN", WG / (s.head_dim / 4) > 1)
+/// Vec4s of queries, and as many of sums, that an invocation of `attention_sg.wgsl` may hold.
+const SUBGROUP_HELD: u32 = 32;
+
+/// Values of [`super::Tuning::decode_lanes`] and [`super::Tuning::prefill_lanes`] on an adapter: 0, and its subgroup
+/// size where `attention_sg.wgsl` has it.
+pub fn lanes(caps: &Caps) -> Vec<u32> {
+    let size = caps.subgroup_size;
+    if caps.subgroups && matches!(size, 8 | 16 | 32) { vec![0, size] } else { vec![0] }
+}
+
+/// Whether `attention_sg.wgsl` has this shape, for subgroups of `lanes` and `rows` query rows each.
+fn by_subgroup(s: &Shape, lanes: u32, rows: u32) -> bool {
+    let hd4 = s.head_dim / 4;
+    matches!(lanes, 8 | 16 | 32) && hd4.is_multiple_of(lanes) && hd4 / lanes * rows <= SUBGROUP_HELD
+}
+
+/// The kernel for `rows` query rows per workgroup.
+fn attention_key(s: &Shape, lanes: u32, rows: u32) -> KernelKey {
+    let hd4 = s.head_dim / 4;
+    let key = if by_subgroup(s, lanes, rows) {
+        KernelKey::new("attention_sg").define("SG", lanes).define("CHUNKS", hd4 / lanes)
+    } else {
+        KernelKey::new("attention").define("HD4", hd4).flag("LANES_JOIN", WG / hd4 > 1)
+    };
+    key.define("QROWS", rows).define("KV", s.kv.name()).flag("CAP", s.cap > 0.0)
 }
 
 /// Records norm, rotation and cache write of q, k, v for a chunk of tokens.
@@ -161,8 +179,12 @@ pub async fn rope_kv(r: &mut Recorder<'_>, s: &Shape, b: &Buffers<'_>) -> Result
 /// A shape or buffers the kernel does not take.
 pub async fn prefill(r: &mut Recorder<'_>, s: &Shape, b: &Buffers<'_>) -> Result<()> {
     s.check()?;
+    let lanes = r.tuning.prefill_lanes;
+    // Long heads take fewer rows.
     let rows = r.tuning.attention_rows;
-    let key = attention_key(s, rows).flag("SINKS", b.sinks.is_some());
+    let rows =
+        if by_subgroup(s, lanes, rows.min(4)) && !by_subgroup(s, lanes, rows) { rows.min(4) } else { rows };
+    let key = attention_key(s, lanes, rows).flag("SINKS", b.sinks.is_some());
     let mut buffers = vec![
         ("state", b.state.into()),
         ("q", b.qkv.into()),
@@ -179,7 +201,7 @@ pub async fn prefill(r: &mut Recorder<'_>, s: &Shape, b: &Buffers<'_>) -> Result
 }
 
 /// Records attention of one token: with a group of at most [`MAX_FUSED_GROUP`] heads one dispatch that also norms,
-/// rotates and stores, otherwise [`rope_kv`] first; then the merge of the splits.
+/// rotates and stores, otherwise [`rope_kv`] first; then the merge of the splits, where there are several.
 ///
 /// # Errors
 /// A shape or buffers the kernel does not take.
@@ -188,14 +210,19 @@ pub async fn decode(r: &mut Recorder<'_>, s: &Shape, b: &Buffers<'_>) -> Result<
     let fused = s.group() <= MAX_FUSED_GROUP;
     let splits = s.splits(r.tuning.attention_groups);
     let rows = if fused { s.group() } else { MAX_FUSED_GROUP };
-    let mut key = attention_key(s, rows).flag("SPLIT", true).flag("FUSED", fused);
+    let split = splits > 1;
+    let mut key = attention_key(s, r.tuning.decode_lanes, rows).flag("SPLIT", split).flag("FUSED", fused);
     let mut buffers = vec![
         ("state", b.state.into()),
         ("q", b.qkv.into()),
         ("kc", b.k.into()),
         ("vc", b.v.into()),
-        ("out", b.part.into()),
+        ("out", if split { b.part } else { b.out }.into()),
     ];
+    if let Some(x) = b.sinks.filter(|_| !split) {
+        key = key.flag("SINKS", true);
+        buffers.push(("sinks", x.into()));
+    }
     if fused {
         key = s.rope_flags(key, b);
         if let Some(rope) = b.rope.filter(|_| s.rot > 0) {
@@ -207,9 +234,10 @@ pub async fn decode(r: &mut Recorder<'_>, s: &Shape, b: &Buffers<'_>) -> Result<
     } else {
         rope_kv(r, s, b).await?;
     }
-    let groups = Groups::Fixed([s.kv_heads, splits, s.group().div_ceil(rows)]);
+    let tiles = s.group().div_ceil(rows);
+    let groups = Groups::Fixed(if split { [s.kv_heads, splits, tiles] } else { [s.kv_heads, tiles, 1] });
     r.add(key, &s.params(splits), &buffers, groups, u64::from(s.heads * s.head_dim) * 512).await?;
-    merge(r, s, b, splits).await
+    if split { merge(r, s, b, splits).await } else { Ok(()) }
 }
 
 /// Records the merge of `splits` partial results per head; [`decode`] ends with it.

@@ -83,6 +83,7 @@ pub async fn choose(
     let mut gemv = gemv_ladder(wanted.gemv);
     let mut gemm = gemm_ladder(wanted.gemm);
     let mut reductions = vec![!wanted.serial];
+    let mut lanes = if wanted.decode_lanes + wanted.prefill_lanes > 0 { vec![0] } else { vec![] };
     let mut dots = match (wanted.activations, wanted.int_dot) {
         (Activations::F32, _) => vec![],
         (Activations::Int8, IntDot::Packed) => vec![IntDot::Pairs],
@@ -100,6 +101,7 @@ pub async fn choose(
             "gemv" if !dots.is_empty() => dots.pop().map(|d| tuning.int_dot = d),
             "gemv" => gemv.pop().map(|g| tuning.gemv = g),
             "gemm" => gemm.pop().map(|g| tuning.gemm = g),
+            "attention" => lanes.pop().map(|l| (tuning.decode_lanes, tuning.prefill_lanes) = (l, l)),
             // The rest differ only in how a workgroup reduces.
             _ => reductions.pop().map(|s| tuning.serial = s),
         };

@@ -79,6 +79,13 @@ pub struct Tuning {
     pub attention_groups: u32,
     /// Query rows per workgroup in prefill attention.
     pub attention_rows: u32,
+    /// Decode attention by one subgroup per workgroup, of this many lanes: the adapter's subgroup size, or 0 for the
+    /// kernel that needs no subgroups. Heads that do not divide into lanes take that one in any case.
+    #[serde(default)]
+    pub decode_lanes: u32,
+    /// The same for prefill attention.
+    #[serde(default)]
+    pub prefill_lanes: u32,
     /// Tokens in a prefill chunk.
     pub chunk: u32,
     /// Workgroups of the argmax over the vocabulary.
@@ -97,6 +104,8 @@ impl Tuning {
     pub fn for_caps(caps: &Caps) -> Self {
         if caps.cpu {
             let subgroup = caps.subgroups && (8..=64).contains(&caps.subgroup_size);
+            let lanes =
+                if caps.subgroups && matches!(caps.subgroup_size, 8 | 16) { caps.subgroup_size } else { 0 };
             Self {
                 gemv: Gemv { wg: 32, lanes: 1, rows: 4, subgroup },
                 gemm: Gemm::Reg { wg: if subgroup { caps.subgroup_size } else { 16 }, cols: 8, subgroup },
@@ -104,6 +113,8 @@ impl Tuning {
                 norm_wg: 16,
                 attention_groups: 6,
                 attention_rows: 8,
+                decode_lanes: lanes,
+                prefill_lanes: lanes,
                 chunk: 64,
                 argmax_groups: 8,
                 activations: Activations::F32,
@@ -119,6 +130,8 @@ impl Tuning {
                 norm_wg: 256,
                 attention_groups: 256,
                 attention_rows: 8,
+                decode_lanes: 0,
+                prefill_lanes: 0,
                 chunk: 256,
                 argmax_groups: 64,
                 activations: Activations::F32,

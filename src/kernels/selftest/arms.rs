@@ -165,8 +165,10 @@ impl Arm {
             }
             Self::Product { tokens: 1, .. } => gemv_name(t),
             Self::Product { .. } => gemm_name(t.gemm),
-            Self::Attention { tokens: 1, .. } => format!("groups={}", t.attention_groups),
-            Self::Attention { .. } => format!("rows={}", t.attention_rows),
+            Self::Attention { tokens: 1, .. } => {
+                format!("groups={} lanes={}", t.attention_groups, t.decode_lanes)
+            }
+            Self::Attention { .. } => format!("rows={} lanes={}", t.attention_rows, t.prefill_lanes),
             Self::Norm { .. } => format!("wg={} {}", t.norm_wg, if t.serial { "serial" } else { "tree" }),
             Self::Argmax { .. } => format!("groups={} serial={}", t.argmax_groups, t.serial),
         }

@@ -34,7 +34,7 @@ pub fn cases(caps: &Caps, tuning: &Tuning, depth: Depth) -> Vec<Case> {
             list.switches();
         }
         list.base = tuning.clone();
-        list.attention_full();
+        list.attention_full(caps);
     }
     // Geometries of both kinds of adapter overlap.
     let mut seen = std::collections::HashSet::new();
@@ -333,7 +333,10 @@ impl List {
 
     fn attention(&mut self, s: AttentionSpec) {
         let t = self.base.clone();
-        let variant = format!("groups={} rows={}", t.attention_groups, t.attention_rows);
+        let variant = match s.chunk {
+            0 => format!("groups={} lanes={}", t.attention_groups, t.decode_lanes),
+            _ => format!("rows={} lanes={}", t.attention_rows, t.prefill_lanes),
+        };
         let shape = s.describe();
         self.push("attention", variant, &shape, t, Work::Attention(s));
     }
@@ -345,7 +348,17 @@ impl List {
         self.attention(attention(8, 2, 128, 5, 200).f16().qk_norm());
     }
 
-    fn attention_full(&mut self) {
+    /// Everything without subgroups, and with them where the shader has their size.
+    fn attention_full(&mut self, caps: &Caps) {
+        let base = self.base.clone();
+        for lanes in crate::kernels::attention::lanes(caps) {
+            (self.base.decode_lanes, self.base.prefill_lanes) = (lanes, lanes);
+            self.attention_with_lanes();
+        }
+        self.base = base;
+    }
+
+    fn attention_with_lanes(&mut self) {
         // Group sizes and head dims, decode and prefill.
         for (i, (heads, kv_heads, dim)) in [
             (1, 1, 64),

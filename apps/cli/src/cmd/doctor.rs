@@ -204,6 +204,8 @@ fn geometry(t: &Tuning) -> Value {
         "norm": t.norm_wg,
         "attention groups": t.attention_groups,
         "attention rows": t.attention_rows,
+        "decode lanes": t.decode_lanes,
+        "prefill lanes": t.prefill_lanes,
         "prefill chunk": t.chunk,
         "argmax groups": t.argmax_groups,
     })
