@@ -15,10 +15,14 @@ pub struct PassTime {
     pub device: Option<f64>,
 }
 
+/// Seconds that a submission and its wait stay below on any sane system; what is longer must show in the timestamps.
+const LATENCY: f64 = 5e-3;
+
 impl PassTime {
-    /// The device's own figure when there is one.
+    /// The device's own figure when there is one that agrees with the clock.
     pub fn seconds(&self) -> f64 {
-        self.device.unwrap_or(self.wall)
+        let agrees = |d: &f64| *d <= self.wall * 1.25 && (self.wall < LATENCY || *d >= self.wall * 0.25);
+        self.device.filter(agrees).unwrap_or(self.wall)
     }
 }
 
@@ -29,9 +33,10 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// A timer for a device.
+    /// A timer for a device. A software driver's timestamps tell when a list of commands was taken apart, not when the
+    /// work was done (llvmpipe gives both ends of a pass nearly the same one), so the clock serves there.
     pub fn new(gpu: &Gpu) -> Self {
-        let queries = gpu.caps.timestamps.then(|| {
+        let queries = (gpu.caps.timestamps && !gpu.caps.cpu).then(|| {
             let set = gpu.device.create_query_set(&wgpu::QuerySetDescriptor {
                 label: Some("timer"),
                 ty: wgpu::QueryType::Timestamp,
@@ -93,5 +98,21 @@ impl Timer {
             }
         };
         Ok(PassTime { wall, device })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PassTime;
+
+    #[test]
+    fn timestamps_that_contradict_the_clock_are_not_believed() {
+        let of = |wall, device| PassTime { wall, device: Some(device) }.seconds();
+        // A short pass is mostly latency.
+        assert_eq!(of(2e-4, 1e-6), 1e-6);
+        assert_eq!(of(1e-1, 9e-2), 9e-2);
+        assert_eq!(of(1e-1, 1e-6), 1e-1);
+        assert_eq!(of(1e-2, 1.0), 1e-2);
+        assert_eq!(PassTime { wall: 1.0, device: None }.seconds(), 1.0);
     }
 }

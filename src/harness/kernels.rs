@@ -6,7 +6,7 @@ use crate::gpu::error::{GpuError, Result};
 use crate::gpu::timing::Timer;
 use crate::gpu::{Gpu, Kernels, Recording};
 use crate::kernels::Tuning;
-use crate::kernels::selftest::{self, Arm};
+use crate::kernels::selftest::{self, Arm, Prepared};
 
 /// Seconds that a pass over the copies need not exceed.
 const LONG_PASS: f64 = 0.15;
@@ -137,8 +137,12 @@ async fn ready(
     match result {
         Err(e @ GpuError::Lost(_)) => Err(e),
         Err(e) => Ok(Err(e.to_string())),
-        Ok((o, _)) if !o.passed => Ok(Err(format!("disagrees with its reference: {}", o.detail))),
-        Ok((o, recording)) => {
+        Ok(p) if !p.outcome.passed => Ok(Err(format!("disagrees with its reference: {}", p.outcome.detail))),
+        // A time of nothing would look like a fast kernel.
+        Ok(p) if p.copies == 0 || p.recording.list.len() < p.copies as usize => {
+            Ok(Err("nothing was recorded that could be timed".to_owned()))
+        }
+        Ok(Prepared { outcome: o, recording, copies }) => {
             let r = Ready {
                 at,
                 arm: arm.clone(),

@@ -79,16 +79,27 @@ pub async fn run(gpu: &Gpu, kernels: &Kernels, case: &Case) -> Result<Outcome> {
     Ok(bench.outcome())
 }
 
-/// Runs a case and keeps what was recorded, with `copies` copies of what it reads, so that it can be timed.
+/// A case that ran and can be timed.
+#[derive(Debug)]
+pub struct Prepared {
+    /// How the first run compares.
+    pub outcome: Outcome,
+    /// The dispatches of all copies, one copy after the other.
+    pub recording: Recording,
+    /// Copies in it: one where a case does not copy what it reads.
+    pub copies: u32,
+}
+
+/// Runs a case and keeps what was recorded. Products come with up to `copies` copies of their weights.
 ///
 /// # Errors
 /// As [`run`].
-pub async fn prepare(gpu: &Gpu, kernels: &Kernels, case: &Case, copies: u32) -> Result<(Outcome, Recording)> {
+pub async fn prepare(gpu: &Gpu, kernels: &Kernels, case: &Case, copies: u32) -> Result<Prepared> {
     let mut bench = Bench::new(gpu, kernels, &case.tuning, case.seed, false);
     bench.copies = copies.max(1);
     dispatch(&mut bench, case).await?;
     gpu.check()?;
-    Ok((bench.outcome(), bench.kept))
+    Ok(Prepared { outcome: bench.outcome(), copies: bench.kept_copies, recording: bench.kept })
 }
 
 /// The kernels that a case needs, so that they can be compiled together beforehand.

@@ -52,6 +52,8 @@ pub(super) struct Bench<'a> {
     pub copies: u32,
     /// What was run, for timing, when `copies` is not 0.
     pub kept: Recording,
+    /// Runs in `kept`.
+    pub kept_copies: u32,
     /// Keys of a dry run.
     pub keys: Vec<KernelKey>,
     worst: f64,
@@ -74,6 +76,7 @@ impl<'a> Bench<'a> {
             dry,
             copies: 0,
             kept: Recording::default(),
+            kept_copies: 0,
             keys,
             worst: 0.0,
             allowed: 0.0,
@@ -131,6 +134,7 @@ impl<'a> Bench<'a> {
     /// Keeps a recording for timing, where that is wanted.
     pub fn keep(&mut self, recording: Recording) {
         if self.copies > 0 {
+            self.kept_copies += 1;
             self.kept.list.extend(recording.list);
         }
     }
