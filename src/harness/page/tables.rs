@@ -77,7 +77,8 @@ fn adapters(reports: &[(String, Report)]) -> Table {
             or_missing(&c.request),
             if c.f16 { "yes" } else { "no" }.to_owned(),
             subgroups,
-            if c.timestamps { "device" } else { "host" }.to_owned(),
+            // Timestamps of software drivers are not used (`gpu::timing`).
+            if c.timestamps && a.kind != "cpu" { "device" } else { "host" }.to_owned(),
             or_missing(&r.host),
             or_missing(&r.golay),
             date(r.made),
