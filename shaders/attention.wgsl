@@ -16,6 +16,7 @@
 // Bytes: K and V once per QROWS rows. Workgroup memory: QROWS * (head_dim + WG) * 4 + small. Adapters with subgroups
 // may take attention_sg.wgsl instead.
 #define QROWS 4
+#define PAGE 32
 const WG: u32 = 64u;
 const HD4: u32 = {{HD4}}u;
 #import state
@@ -25,9 +26,13 @@ struct Params {
     kv_heads: u32,
     group: u32,
     window: u32,
-    kv_stride: u32,
+    head_words: u32,
+    v_words: u32,
+    list: u32,
     rot4: u32,
     splits: u32,
+    slot: u32,
+    slots: u32,
     scale: f32,
     cap: f32,
     eps: f32,
@@ -36,12 +41,11 @@ struct Params {
 @group(0) @binding(1) var<storage, read> state: array<u32>;
 @group(0) @binding(2) var<storage, read> q: array<vec4<f32>>;
 #if FUSED
-@group(0) @binding(3) var<storage, read_write> kc: array<KvWord>;
-@group(0) @binding(4) var<storage, read_write> vc: array<KvWord>;
+@group(0) @binding(3) var<storage, read_write> pool: array<KvWord>;
 #else
-@group(0) @binding(3) var<storage, read> kc: array<KvWord>;
-@group(0) @binding(4) var<storage, read> vc: array<KvWord>;
+@group(0) @binding(3) var<storage, read> pool: array<KvWord>;
 #endif
+@group(0) @binding(4) var<storage, read> list: array<vec4<u32>>;
 @group(0) @binding(5) var<storage, read_write> out: array<vec4<f32>>;
 #if FUSED
 #if ROPE
@@ -61,6 +65,8 @@ const KL: u32 = WG / HD4;
 
 var<workgroup> qs: array<vec4<f32>, {{QROWS}}u * HD4>;
 var<workgroup> sc: array<f32, {{QROWS}}u * WG>;
+// First vec4 of the keys of this block.
+var<workgroup> keys: array<u32, WG>;
 var<workgroup> row_m: array<f32, {{QROWS}}>;
 var<workgroup> row_f: array<f32, {{QROWS}}>;
 
@@ -93,27 +99,24 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
     let tokens = state[S_TOKENS];
     let kvh = wg.x;
     let rows = tokens * p.group;
-#if SPLIT
-    let row0 = wg.z * {{QROWS}}u;
-#else
     let row0 = wg.y * {{QROWS}}u;
-#endif
     if (row0 >= rows) {
         return;
     }
     let t_first = row0 / p.group;
     let t_last = (min(row0 + {{QROWS}}u, rows) - 1u) / p.group;
-    // Keys that any of these rows may see.
+    // Slots of the list that any of these rows may see, from a whole page on.
+    let tail = list[p.list];
+    var hi = tail.x * P + pos0 + t_last + 1u - tail.y;
     var lo = 0u;
-    if (p.window > 0u && pos0 + t_first + 1u > p.window) {
-        lo = pos0 + t_first + 1u - p.window;
+    if (p.window > 0u && pos0 + t_first + 1u > p.window + tail.y) {
+        lo = (tail.x * P + pos0 + t_first + 1u - p.window - tail.y) / P * P;
     }
-    var hi = pos0 + t_last + 1u;
 #if SPLIT
     // Whole blocks per split, so that short contexts use few splits.
     let share = ((hi - lo + p.splits - 1u) / p.splits + WG - 1u) / WG * WG;
     let end = hi;
-    lo = min(lo + wg.y * share, end);
+    lo = min(lo + wg.z * share, end);
     hi = min(lo + share, end);
     let newest = hi == end && lo < end;
 #else
@@ -123,6 +126,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
 #if FUSED
     let nk = p.heads + kvh;
     if (newest) {
+        let to = tail_row(pos0, kvh, HD4);
 #if QKNORM
         let rk = head_rms(nk * HD4);
 #else
@@ -131,8 +135,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
         for (var i = tid; i < HD4; i += WG) {
             let k = head_rotated(nk * HD4, i, rk, HD4, pos0);
             let v = q[(nk + p.kv_heads) * HD4 + i];
-            kc[pos0 * p.kv_stride + kvh * HD4 + i] = kv_pack(k);
-            vc[pos0 * p.kv_stride + kvh * HD4 + i] = kv_pack(v);
+            pool[to + i] = kv_pack(k);
+            pool[to + p.v_words / KV_WORDS + i] = kv_pack(v);
         }
     }
 #endif
@@ -167,14 +171,21 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
     workgroupBarrier();
     for (var b = lo; b < hi; b += WG) {
         let count = min(WG, hi - b);
+        var seen = false;
+        var j = 0u;
         if (tid < count) {
-            let j = b + tid;
-            let kb = j * p.kv_stride + kvh * HD4;
+            let page = list[p.list + 1u + (b + tid) / P];
+            let row = (b + tid) % P;
+            let kb = kv_section(page.x, kvh) + min(row, page.z - 1u) * HD4;
+            j = page.y + row;
+            // Rows that do not count are not read: the page's last one that does stands for them.
+            seen = row < page.z;
+            keys[tid] = kb;
 #for r in 0..QROWS
             var s{{r}} = 0.0;
 #endfor
             for (var i = 0u; i < HD4; i++) {
-                let k = kv_unpack(kc[kb + i]);
+                let k = kv_unpack(pool[kb + i]);
 #for r in 0..QROWS
                 s{{r}} += dot(qs[{{r}}u * HD4 + i], k);
 #endfor
@@ -186,8 +197,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
 #if CAP
                 s = p.cap * tanh(clamp(s / p.cap, -15.0, 15.0));
 #endif
-                let seen = j <= at && (p.window == 0u || at - j < p.window);
-                sc[{{r}}u * WG + tid] = select(NEG, s, seen);
+                let in_window = j <= at && (p.window == 0u || at - j < p.window);
+                sc[{{r}}u * WG + tid] = select(NEG, s, seen && in_window);
             }
 #endfor
         }
@@ -212,8 +223,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
         workgroupBarrier();
         if (lane < KL) {
             for (var i = lane; i < count; i += KL) {
-                let j = b + i;
-                let v = kv_unpack(vc[j * p.kv_stride + kvh * HD4 + d]);
+                let v = kv_unpack(pool[keys[i] + p.v_words / KV_WORDS + d]);
 #for r in 0..QROWS
                 {
                     let e = sc[{{r}}u * WG + i];
@@ -252,7 +262,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
         let row = row0 + {{r}}u;
         let head = kvh * p.group + row % p.group;
 #if SPLIT
-        let to = (head * p.splits + wg.y) * (HD4 + 1u);
+        let to = ((row / p.group * p.heads + head) * p.slots + p.slot + wg.z) * (HD4 + 1u);
         out[to + d] = o{{r}};
         if (d == 0u) {
             out[to + HD4] = vec4<f32>(row_m[{{r}}], l{{r}}, 0.0, 0.0);

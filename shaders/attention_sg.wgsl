@@ -14,6 +14,7 @@
 // attention.wgsl takes 6200, prefill of 64 tokens 11.1 ms where it takes 72.8. One split (no merge) instead of two gained
 // nothing for SmolLM2: the launch saved is spent on three workgroups for two cores.
 #define QROWS 4
+#define PAGE 32
 const SG: u32 = {{SG}}u;
 const HD4: u32 = SG * {{CHUNKS}}u;
 #import state
@@ -23,9 +24,13 @@ struct Params {
     kv_heads: u32,
     group: u32,
     window: u32,
-    kv_stride: u32,
+    head_words: u32,
+    v_words: u32,
+    list: u32,
     rot4: u32,
     splits: u32,
+    slot: u32,
+    slots: u32,
     scale: f32,
     cap: f32,
     eps: f32,
@@ -34,12 +39,11 @@ struct Params {
 @group(0) @binding(1) var<storage, read> state: array<u32>;
 @group(0) @binding(2) var<storage, read> q: array<vec4<f32>>;
 #if FUSED
-@group(0) @binding(3) var<storage, read_write> kc: array<KvWord>;
-@group(0) @binding(4) var<storage, read_write> vc: array<KvWord>;
+@group(0) @binding(3) var<storage, read_write> pool: array<KvWord>;
 #else
-@group(0) @binding(3) var<storage, read> kc: array<KvWord>;
-@group(0) @binding(4) var<storage, read> vc: array<KvWord>;
+@group(0) @binding(3) var<storage, read> pool: array<KvWord>;
 #endif
+@group(0) @binding(4) var<storage, read> list: array<vec4<u32>>;
 @group(0) @binding(5) var<storage, read_write> out: array<vec4<f32>>;
 #if FUSED
 #if ROPE
@@ -77,27 +81,24 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(subgroup_invocation_id) l
     let tokens = state[S_TOKENS];
     let kvh = wg.x;
     let rows = tokens * p.group;
-#if SPLIT
-    let first = wg.z * {{QROWS}}u;
-#else
     let first = wg.y * {{QROWS}}u;
-#endif
     if (first >= rows) {
         return;
     }
     let t_first = first / p.group;
     let t_last = (min(first + {{QROWS}}u, rows) - 1u) / p.group;
-    // Keys that any of these rows may see.
+    // Slots of the list that any of these rows may see, from a whole block on.
+    let tail = list[p.list];
+    var hi = tail.x * P + pos0 + t_last + 1u - tail.y;
     var lo = 0u;
-    if (p.window > 0u && pos0 + t_first + 1u > p.window) {
-        lo = pos0 + t_first + 1u - p.window;
+    if (p.window > 0u && pos0 + t_first + 1u > p.window + tail.y) {
+        lo = (tail.x * P + pos0 + t_first + 1u - p.window - tail.y) / SG * SG;
     }
-    var hi = pos0 + t_last + 1u;
 #if SPLIT
     // Whole blocks per split, so that short contexts use few splits.
     let share = ((hi - lo + p.splits - 1u) / p.splits + SG - 1u) / SG * SG;
     let end = hi;
-    lo = min(lo + wg.y * share, end);
+    lo = min(lo + wg.z * share, end);
     hi = min(lo + share, end);
     let newest = hi == end && lo < end;
 #else
@@ -107,6 +108,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(subgroup_invocation_id) l
 #if FUSED
     let nk = p.heads + kvh;
     if (newest) {
+        let to = tail_row(pos0, kvh, HD4);
 #if QKNORM
         let rk = head_rms(nk * HD4, lane);
 #else
@@ -115,8 +117,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(subgroup_invocation_id) l
 #for c in 0..CHUNKS
         {
             let i = {{c}}u * SG + lane;
-            kc[pos0 * p.kv_stride + kvh * HD4 + i] = kv_pack(head_rotated(nk * HD4, i, rk, HD4, pos0));
-            vc[pos0 * p.kv_stride + kvh * HD4 + i] = kv_pack(q[(nk + p.kv_heads) * HD4 + i]);
+            pool[to + i] = kv_pack(head_rotated(nk * HD4, i, rk, HD4, pos0));
+            pool[to + p.v_words / KV_WORDS + i] = kv_pack(q[(nk + p.kv_heads) * HD4 + i]);
         }
 #endfor
     }
@@ -151,15 +153,21 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(subgroup_invocation_id) l
 #endfor
 
     for (var b = lo; b < hi; b += SG) {
-        let j = b + lane;
-        let kb = min(j, hi - 1u) * p.kv_stride + kvh * HD4;
+        // A block lies in one page. Rows that do not count are not read: the last one that does stands for them.
+        let page = list[p.list + 1u + b / P];
+        let row0 = b % P;
+        let count = min(hi - b + row0, page.z);
+        let row = row0 + lane;
+        let j = page.y + row;
+        let section = kv_section(page.x, kvh);
+        let kb = section + min(row, count - 1u) * HD4;
 #for r in 0..QROWS
         var s{{r}} = 0.0;
 #endfor
 #for c in 0..CHUNKS
 #for i in 0..SG
         {
-            let k = kv_unpack(kc[kb + {{c}}u * SG + {{i}}u]);
+            let k = kv_unpack(pool[kb + {{c}}u * SG + {{i}}u]);
 #for r in 0..QROWS
             s{{r}} += dot(subgroupBroadcast(q{{r}}_{{c}}, {{i}}u), k);
 #endfor
@@ -170,7 +178,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(subgroup_invocation_id) l
 #if CAP
         s{{r}} = p.cap * tanh(clamp(s{{r}} / p.cap, -15.0, 15.0));
 #endif
-        s{{r}} = select(NEG, s{{r}}, j < hi && j <= at{{r}} && (p.window == 0u || at{{r}} - j < p.window));
+        s{{r}} = select(NEG, s{{r}}, row < count && j <= at{{r}} && (p.window == 0u || at{{r}} - j < p.window));
         let next{{r}} = max(m{{r}}, subgroupMax(s{{r}}));
         let shrink{{r}} = exp(m{{r}} - next{{r}});
         m{{r}} = next{{r}};
@@ -183,13 +191,13 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(subgroup_invocation_id) l
 #endfor
 #for i in 0..SG
         {
-            let vb = min(b + {{i}}u, hi - 1u) * p.kv_stride + kvh * HD4 + lane;
+            let vb = section + p.v_words / KV_WORDS + min(row0 + {{i}}u, count - 1u) * HD4 + lane;
 #for r in 0..QROWS
             let w{{r}} = subgroupBroadcast(e{{r}}, {{i}}u);
 #endfor
 #for c in 0..CHUNKS
             {
-                let v = kv_unpack(vc[vb + {{c}}u * SG]);
+                let v = kv_unpack(pool[vb + {{c}}u * SG]);
 #for r in 0..QROWS
                 o{{r}}_{{c}} += w{{r}} * v;
 #endfor
@@ -203,7 +211,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(subgroup_invocation_id) l
         var l = subgroupAdd(l{{r}});
         if (first + {{r}}u < rows) {
 #if SPLIT
-            let to = (head{{r}} * p.splits + wg.y) * (HD4 + 1u);
+            let token = (row{{r}} / p.group * p.heads + head{{r}}) * p.slots;
+            let to = (token + p.slot + wg.z) * (HD4 + 1u);
             let f = 1.0;
             if (lane == 0u) {
                 out[to + HD4] = vec4<f32>(m{{r}}, l, 0.0, 0.0);

@@ -1,22 +1,25 @@
 // For a chunk of tokens: norms q and k per head (QKNORM), rotates them (ROPE), leaves q in place and writes k and v
-// into the cache. One invocation per (token, head), heads in the order q | k | v.
+// into the tail of the cache. One invocation per (token, head), heads in the order q | k | v.
 // Decode steps do this inside attention.wgsl; this form serves prefill and query groups too large for that kernel.
 override WG: u32 = 64u;
 #import state
+#define PAGE 32
 #import kv
 struct Params {
     heads: u32,
     kv_heads: u32,
     hd4: u32,
     rot4: u32,
-    kv_stride: u32,
+    head_words: u32,
+    v_words: u32,
+    list: u32,
     eps: f32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> state: array<u32>;
 @group(0) @binding(2) var<storage, read_write> qkv: array<vec4<f32>>;
-@group(0) @binding(3) var<storage, read_write> kc: array<KvWord>;
-@group(0) @binding(4) var<storage, read_write> vc: array<KvWord>;
+@group(0) @binding(3) var<storage, read_write> pool: array<KvWord>;
+@group(0) @binding(4) var<storage, read> list: array<vec4<u32>>;
 #if ROPE
 @group(0) @binding(5) var<storage, read> rope: array<vec2<f32>>;
 #import rope
@@ -36,9 +39,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
     let pos = state[S_POS] + t;
     let base = (t * all + h) * p.hd4;
     if (h >= p.heads + p.kv_heads) {
-        let to = pos * p.kv_stride + (h - p.heads - p.kv_heads) * p.hd4;
+        let to = tail_row(pos, h - p.heads - p.kv_heads, p.hd4) + p.v_words / KV_WORDS;
         for (var i = 0u; i < p.hd4; i++) {
-            vc[to + i] = kv_pack(qkv[base + i]);
+            pool[to + i] = kv_pack(qkv[base + i]);
         }
         return;
     }
@@ -71,9 +74,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
 #endif
 #endif
     if (is_k) {
-        let to = pos * p.kv_stride + (h - p.heads) * p.hd4;
+        let to = tail_row(pos, h - p.heads, p.hd4);
         for (var i = 0u; i < p.hd4; i++) {
-            kc[to + i] = kv_pack(qkv[base + i]);
+            pool[to + i] = kv_pack(qkv[base + i]);
         }
     }
 }

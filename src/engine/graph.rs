@@ -81,8 +81,9 @@ async fn block(
     let buffers = attention::Buffers {
         state: &s.state,
         qkv: &s.qkv,
-        k: &cache.k,
-        v: &cache.v,
+        pool: &cache.pool,
+        list: &p.cache.list,
+        list_at: cache.list_at,
         rope: l.rope.and_then(|i| p.ropes.get(i)),
         qk_norm: w.qk_norm.as_ref(),
         sinks: None,

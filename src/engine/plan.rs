@@ -3,7 +3,9 @@
 use super::error::{EngineError, Result};
 use crate::format::TensorSet;
 use crate::gpu::Caps;
+use crate::kernels::attention::PAGE;
 use crate::kernels::{KvType, Tuning};
+use crate::kv::whole_pages;
 use crate::model::{MatrixSlot, ModelSpec};
 use crate::weights::matrix::{device_bytes, device_type};
 
@@ -62,15 +64,17 @@ impl MemoryPlan {
         }
         let values: u64 = spec.layers.iter().map(|l| 2 * u64::from(l.kv_heads) * u64::from(l.head_dim)).sum();
         let tables: u64 = spec.ropes.iter().map(|r| u64::from(r.dims) * 4).sum();
-        let at = |n: u32, t: KvType| (values * t.bytes() + tables) * u64::from(n);
+        let at = |n: u32, t: KvType| (values * t.bytes() + tables) * u64::from(whole_pages(n));
         let kv_type =
             kv.unwrap_or(if at(context, KvType::F32) <= F32_KV_LIMIT { KvType::F32 } else { KvType::F16 });
-        // A layer's keys are one binding, and so is a rotary table: a context beyond that cannot be had on this adapter.
+        // A layer's keys and values are one binding, and so is a rotary table: a context beyond that cannot be had on this
+        // adapter.
         let widest = spec.layers.iter().map(|l| u64::from(l.kv_heads) * u64::from(l.head_dim)).max();
         let table = spec.ropes.iter().map(|r| u64::from(r.dims) * 4).max().unwrap_or(0);
-        let row = (widest.unwrap_or(1).max(1) * kv_type.bytes()).max(table);
+        let row = (2 * widest.unwrap_or(1).max(1) * kv_type.bytes()).max(table);
         let limit = u32::try_from(caps.max_binding.min(caps.max_buffer) / row).unwrap_or(u32::MAX);
-        let context = context.min(limit);
+        let whole = limit / PAGE * PAGE;
+        let context = context.min(if whole > 0 { whole } else { limit });
         let tokens = u64::from(tuning.chunk);
         let per_token: u64 = spec
             .layers

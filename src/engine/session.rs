@@ -103,12 +103,12 @@ impl Session {
         let (gpu, spec) = (&engine.gpu, &engine.spec);
         gpu.check()?;
         let capacity = FIRST_CAPACITY.min(engine.plan.context);
-        let widths: Vec<u64> =
-            spec.layers.iter().map(|l| u64::from(l.kv_heads) * u64::from(l.head_dim)).collect();
-        let cache = KvCache::new(gpu, &widths, capacity, engine.plan.kv_type).await?;
+        let kv = engine.plan.kv_type;
+        let shapes: Vec<_> = spec.layers.iter().map(|l| graph::shape(spec, l, kv)).collect();
+        let cache = KvCache::new(gpu, &shapes, capacity, kv).await?;
         let mut scratch = Scratch::new(gpu, spec, &engine.tuning, chunk).await?;
         scratch.round = round;
-        let ropes = rope_tables(engine, capacity).await?;
+        let ropes = rope_tables(engine, cache.capacity).await?;
         let mut session = Self {
             engine: engine.clone(),
             cache,
@@ -197,7 +197,7 @@ impl Session {
     /// Makes room for `positions` positions, growing by doubling up to the context.
     pub(crate) async fn reserve(&mut self, positions: usize) -> Result<()> {
         let context = self.engine.plan.context;
-        if positions <= self.cache.capacity as usize && !self.stale {
+        if positions <= self.cache.capacity.min(context) as usize && !self.stale {
             return Ok(());
         }
         let need = u32::try_from(positions).ok().filter(|n| *n <= context);

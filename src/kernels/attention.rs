@@ -8,6 +8,8 @@ use crate::gpu::{Buffer, Caps, KernelKey};
 
 /// Workgroup size of the attention kernel; also the most vec4s a head may have.
 pub const WG: u32 = constant("attention", "WG");
+/// Tokens of a page of the cache.
+pub const PAGE: u32 = 32;
 /// Query heads per key/value head that the fused decode kernel takes.
 pub const MAX_FUSED_GROUP: u32 = 8;
 
@@ -43,10 +45,12 @@ pub struct Buffers<'a> {
     pub state: &'a Buffer,
     /// q | k | v of every token, f32 `[tokens, (heads + 2 kv_heads) * head_dim]`.
     pub qkv: &'a Buffer,
-    /// Key cache `[positions, kv_heads, head_dim]`.
-    pub k: &'a Buffer,
-    /// Value cache, same shape.
-    pub v: &'a Buffer,
+    /// Pages of keys and values (`shaders/lib/kv.wgsl`).
+    pub pool: &'a Buffer,
+    /// Lists of pages.
+    pub list: &'a Buffer,
+    /// Index of this layer's list in `list`, in entries.
+    pub list_at: u32,
     /// (cos, sin) pairs, f32 `[positions, rot / 2, 2]`.
     pub rope: Option<&'a Buffer>,
     /// Weights of the q norm and the k norm, f32 `[2, head_dim]`.
@@ -84,6 +88,16 @@ impl Shape {
         self.heads / self.kv_heads
     }
 
+    /// Words of the values of a head in a page, and of its keys.
+    pub fn side_words(&self) -> u32 {
+        PAGE * self.head_dim / 4 * self.kv.bytes() as u32
+    }
+
+    /// Words of a page.
+    pub fn page_words(&self) -> u32 {
+        2 * self.side_words() * self.kv_heads
+    }
+
     /// Splits of the context in a decode step.
     pub fn splits(&self, groups: u32) -> u32 {
         (groups / self.kv_heads).clamp(1, 64)
@@ -101,15 +115,19 @@ impl Shape {
             .flag("QKNORM", b.qk_norm.is_some())
     }
 
-    fn params(&self, splits: u32) -> Vec<(&'static str, Arg)> {
+    fn params(&self, list_at: u32, splits: u32) -> Vec<(&'static str, Arg)> {
         vec![
             ("heads", self.heads.into()),
             ("kv_heads", self.kv_heads.into()),
             ("group", self.group().into()),
             ("window", self.window.into()),
-            ("kv_stride", (self.kv_heads * self.head_dim / 4).into()),
+            ("head_words", (2 * self.side_words()).into()),
+            ("v_words", self.side_words().into()),
+            ("list", list_at.into()),
             ("rot4", (self.rot / 4).into()),
             ("splits", splits.into()),
+            ("slot", 0.into()),
+            ("slots", splits.into()),
             ("scale", self.scale.into()),
             ("cap", self.cap.into()),
             ("eps", self.eps.into()),
@@ -153,7 +171,7 @@ pub async fn rope_kv(r: &mut Recorder<'_>, s: &Shape, b: &Buffers<'_>) -> Result
     let wg = 32;
     let key = s.rope_flags(KernelKey::new("rope_kv").define("KV", s.kv.name()).constant("WG", wg), b);
     let mut buffers =
-        vec![("state", b.state.into()), ("qkv", b.qkv.into()), ("kc", b.k.into()), ("vc", b.v.into())];
+        vec![("state", b.state.into()), ("qkv", b.qkv.into()), ("pool", b.pool.into()), ("list", b.list.into())];
     if let Some(rope) = b.rope.filter(|_| s.rot > 0) {
         buffers.push(("rope", rope.into()));
     }
@@ -165,7 +183,9 @@ pub async fn rope_kv(r: &mut Recorder<'_>, s: &Shape, b: &Buffers<'_>) -> Result
         ("kv_heads", s.kv_heads.into()),
         ("hd4", (s.head_dim / 4).into()),
         ("rot4", (s.rot / 4).into()),
-        ("kv_stride", (s.kv_heads * s.head_dim / 4).into()),
+        ("head_words", (2 * s.side_words()).into()),
+        ("v_words", s.side_words().into()),
+        ("list", b.list_at.into()),
         ("eps", s.eps.into()),
     ];
     let x = (s.heads + 2 * s.kv_heads).div_ceil(wg);
@@ -188,8 +208,8 @@ pub async fn prefill(r: &mut Recorder<'_>, s: &Shape, b: &Buffers<'_>) -> Result
     let mut buffers = vec![
         ("state", b.state.into()),
         ("q", b.qkv.into()),
-        ("kc", b.k.into()),
-        ("vc", b.v.into()),
+        ("pool", b.pool.into()),
+        ("list", b.list.into()),
         ("out", b.out.into()),
     ];
     if let Some(x) = b.sinks {
@@ -197,7 +217,7 @@ pub async fn prefill(r: &mut Recorder<'_>, s: &Shape, b: &Buffers<'_>) -> Result
     }
     let groups = Groups::Tokens { x: s.kv_heads, per_token: s.group(), tile: rows, z: 1 };
     let cost = u64::from(s.heads * s.head_dim) * 512;
-    r.add(key, &s.params(1), &buffers, groups, cost).await
+    r.add(key, &s.params(b.list_at, 1), &buffers, groups, cost).await
 }
 
 /// Records attention of one token: with a group of at most [`MAX_FUSED_GROUP`] heads one dispatch that also norms,
@@ -215,8 +235,8 @@ pub async fn decode(r: &mut Recorder<'_>, s: &Shape, b: &Buffers<'_>) -> Result<
     let mut buffers = vec![
         ("state", b.state.into()),
         ("q", b.qkv.into()),
-        ("kc", b.k.into()),
-        ("vc", b.v.into()),
+        ("pool", b.pool.into()),
+        ("list", b.list.into()),
         ("out", if split { b.part } else { b.out }.into()),
     ];
     if let Some(x) = b.sinks.filter(|_| !split) {
@@ -235,8 +255,8 @@ pub async fn decode(r: &mut Recorder<'_>, s: &Shape, b: &Buffers<'_>) -> Result<
         rope_kv(r, s, b).await?;
     }
     let tiles = s.group().div_ceil(rows);
-    let groups = Groups::Fixed(if split { [s.kv_heads, splits, tiles] } else { [s.kv_heads, tiles, 1] });
-    r.add(key, &s.params(splits), &buffers, groups, u64::from(s.heads * s.head_dim) * 512).await?;
+    let groups = Groups::Fixed([s.kv_heads, tiles, splits]);
+    r.add(key, &s.params(b.list_at, splits), &buffers, groups, u64::from(s.heads * s.head_dim) * 512).await?;
     if split { merge(r, s, b, splits).await } else { Ok(()) }
 }
 

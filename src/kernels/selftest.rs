@@ -11,6 +11,7 @@ mod case_matmul;
 mod case_select;
 mod case_simple;
 mod list;
+mod pages;
 
 pub use arms::Arm;
 pub use list::cases;

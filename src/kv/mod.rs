@@ -5,8 +5,8 @@
 
 use crate::gpu::error::Result;
 use crate::gpu::{Buffer, Gpu, STORAGE};
-use crate::kernels::attention::{PAGE, Shape};
 use crate::kernels::KvType;
+use crate::kernels::attention::{PAGE, Shape};
 
 /// Pages of one layer.
 #[derive(Debug)]

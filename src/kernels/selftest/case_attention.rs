@@ -1,12 +1,12 @@
 //! Cases of `rope_kv`, `attention` and `attn_merge`.
 
-use super::bench::{Bench, POISON, spread};
+use super::bench::{Bench, spread};
+use super::pages::Pages;
 use crate::gpu::Uniforms;
 use crate::gpu::error::Result;
 use crate::kernels::attention::{self, Buffers, Shape};
 use crate::kernels::reference::{self, Answer, Attention};
 use crate::kernels::{KvType, state};
-use half::f16;
 
 /// Of the size of the weighted values. A score of size s carries an error near 1e-7 s * sqrt(head_dim), which the
 /// exponential turns into a relative one.
@@ -51,25 +51,6 @@ impl Spec {
     }
 }
 
-/// Words of a row of cached values.
-fn pack(kv: KvType, values: &[f32]) -> Vec<u32> {
-    match kv {
-        KvType::F32 => values.iter().map(|v| v.to_bits()).collect(),
-        KvType::F16 => {
-            let halves: Vec<u32> = values.iter().map(|&v| u32::from(f16::from_f32(v).to_bits())).collect();
-            halves.chunks(2).map(|h| h[0] | h.get(1).map_or(0, |x| x << 16)).collect()
-        }
-    }
-}
-
-fn unpack(kv: KvType, words: &[u32]) -> Vec<f32> {
-    let half = |w: u32| f16::from_bits((w & 0xffff) as u16).to_f32();
-    match kv {
-        KvType::F32 => words.iter().map(|&w| f32::from_bits(w)).collect(),
-        KvType::F16 => words.iter().flat_map(|&w| [half(w), half(w >> 16)]).collect(),
-    }
-}
-
 pub(super) async fn run(b: &mut Bench<'_>, spec: &Spec) -> Result<()> {
     let s = &spec.shape;
     let (heads, dim) = (s.heads as usize, s.head_dim as usize);
@@ -84,15 +65,8 @@ pub(super) async fn run(b: &mut Bench<'_>, spec: &Spec) -> Result<()> {
     qkv.iter_mut().for_each(|v| *v *= 1.5);
     let first_seen = if s.window == 0 { 0 } else { (position + 1).saturating_sub(s.window as usize) };
     let positions = position + tokens + 4;
-    let mut cache = || {
-        let mut words = pack(s.kv, &b.rng.floats(positions * row, 1.0));
-        let per_row = words.len() / positions;
-        // Nothing outside the window and nothing from the first new token on may be read as it is.
-        words[..first_seen * per_row].fill(POISON);
-        words[position * per_row..].fill(POISON);
-        words
-    };
-    let (k0, v0) = (cache(), cache());
+    let pages = Pages::new(b, s, position, positions, first_seen);
+    let old = pages.rows(b, s, first_seen, position);
     let rope = rope_table(positions, s.rot as usize);
     let norms = b.rng.floats(2 * dim, 2.0);
     let sinks = b.rng.floats(heads, 2.0);
@@ -102,7 +76,8 @@ pub(super) async fn run(b: &mut Bench<'_>, spec: &Spec) -> Result<()> {
 
     let state = b.words("state", &words).await?;
     let qkv_buffer = b.floats("qkv", &qkv).await?;
-    let (k, v) = (b.words("k", &k0).await?, b.words("v", &v0).await?);
+    let pool = b.words("pool", &old).await?;
+    let list = b.words("list", &pages.list).await?;
     let rope_buffer = b.floats("rope", &rope).await?;
     let norm_buffer = b.floats("qk norm", &norms).await?;
     let sink_buffer = b.floats("sinks", &sinks).await?;
@@ -115,8 +90,9 @@ pub(super) async fn run(b: &mut Bench<'_>, spec: &Spec) -> Result<()> {
     let buffers = Buffers {
         state: &state,
         qkv: &qkv_buffer,
-        k: &k,
-        v: &v,
+        pool: &pool,
+        list: &list,
+        list_at: pages.list_at,
         rope: (s.rot > 0).then_some(&rope_buffer),
         qk_norm: spec.qk_norm.then_some(&norm_buffer),
         sinks: spec.sinks.then_some(&sink_buffer),
@@ -151,34 +127,32 @@ pub(super) async fn run(b: &mut Bench<'_>, spec: &Spec) -> Result<()> {
         sinks: given,
     };
     let expected = reference::rope_kv(&twin, &qkv);
-    let (k1, v1) = (b.read("k", &k, k0.len()).await?, b.read("v", &v, v0.len()).await?);
-    for (what, new, old, part) in [("k", &k1, &k0, 0), ("v", &v1, &v0, 1)] {
+    let new = b.read("pool", &pool, old.len()).await?;
+    for (what, part) in [("k", 0), ("v", 1)] {
         let rows = expected.chunks(all * dim).flat_map(|t| &t[heads * dim + part * row..][..row]);
-        compare_cache(b, s, what, new, old, position, &rows.copied().collect::<Vec<f64>>());
+        let stored = pages.values(s, &new, position..position + tokens, part);
+        compare_rows(b, s, what, &stored, &rows.copied().collect::<Vec<f64>>());
     }
+    let mut others = old;
+    for at in pages.words_of(s, position..position + tokens) {
+        others[at] = new[at];
+    }
+    b.equal("pool", &new, &others);
     // The new rows as they were stored, so that their rounding is not counted twice.
-    let answer = reference::attention(&twin, &expected, &unpack(s.kv, &k1), &unpack(s.kv, &v1));
+    let answer = reference::attention(
+        &twin,
+        &expected,
+        &pages.values(s, &new, 0..positions, 0),
+        &pages.values(s, &new, 0..positions, 1),
+    );
     b.compare("out", &got, &[], &answer, TOLERANCE);
     Ok(())
 }
 
-/// The new rows hold what they should, and no other row changed.
-fn compare_cache(
-    b: &mut Bench<'_>,
-    s: &Shape,
-    what: &str,
-    new: &[u32],
-    old: &[u32],
-    position: usize,
-    rows: &[f64],
-) {
+/// The new rows hold what they should.
+fn compare_rows(b: &mut Bench<'_>, s: &Shape, what: &str, stored: &[f32], rows: &[f64]) {
     let dim = s.head_dim as usize;
-    let start = position * s.kv_heads as usize * dim;
-    let words = |values: usize| values * s.kv.bytes() as usize / 4;
-    let (from, to) = (words(start), words(start + rows.len()));
-    b.equal(what, &new[..from], &old[..from]);
-    b.equal(what, &new[to..], &old[to..]);
-    let stored: Vec<u32> = unpack(s.kv, &new[from..to]).iter().map(|v| v.to_bits()).collect();
+    let stored: Vec<u32> = stored.iter().map(|v| v.to_bits()).collect();
     let mut expected = Answer { y: rows.to_vec(), slack: Vec::new() };
     for head in rows.chunks(dim) {
         let largest = head.iter().fold(0.0f64, |m, v| m.max(v.abs()));
