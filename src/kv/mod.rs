@@ -2,6 +2,9 @@
 //! holds which positions. Rows beyond the sequence's length hold rubbish that no kernel reads.
 //!
 //! The pages of a layer lie in one buffer that grows by doubling; layers whose pages are equally large share a list.
+//! [`codec`] is how a page can be stored in fewer bits.
+
+pub mod codec;
 
 use crate::gpu::error::Result;
 use crate::gpu::{Buffer, Gpu, STORAGE};

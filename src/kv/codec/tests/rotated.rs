@@ -97,25 +97,26 @@ fn scalar_error_is_that_of_the_table() {
     }
 }
 
-/// Whole rows. A gain that keeps the norm turns a mean squared error `D` into `2 - 2 sqrt(1 - D)`; the coordinates of
-/// rows of 64 have lighter tails than the normal distribution, which gives a little back.
+/// Whole rows. A gain that keeps the norm makes `2 - 2 sqrt(1 - D)` of a mean squared error `D`; a least squares gain
+/// leaves it. That is so for long rows; coordinates of rows of 64 have lighter tails than the normal distribution, and
+/// come out up to 7 % better.
 #[test]
 fn row_error_is_that_of_the_table() {
     let p = 64;
-    for (d, pages, tolerance) in [(64, 64, 0.035), (1024, 8, 0.01)] {
+    for (d, pages, allowed) in [(64, 64, -0.075..-0.01), (128, 32, -0.04..-0.005), (1024, 8, -0.01..0.003)] {
         for (levels, _, mse) in LLOYD.iter().filter(|r| ![12, 32].contains(&r.0)) {
             let codec = Codec::Rot { levels: *levels };
-            for (side, expected) in [(Side::K, *mse), (Side::V, 2.0 - 2.0 * (1.0 - mse).sqrt())] {
-                if side == Side::K && *levels != 2 {
-                    continue;
-                }
+            for side in [Side::K, Side::V] {
+                let fitted = side == Side::K && *levels == 2;
+                let expected = if fitted { *mse } else { 2.0 - 2.0 * (1.0 - mse).sqrt() };
                 let mut e = 0.0;
                 for seed in 0..pages {
                     let x = normal(120 + seed, p * d);
                     let back = codec.decode(side, &codec.encode(side, &x, p, p, d), p, d);
                     e += relative_error(&x, &back) / pages as f64;
                 }
-                assert!((e / expected - 1.0).abs() < tolerance, "{codec} {side:?} {d}: {e}, {expected}");
+                let off = e / expected - 1.0;
+                assert!(allowed.contains(&off), "{codec} {side:?} {d}: {e} is {off} off {expected}");
             }
         }
     }
@@ -145,11 +146,13 @@ fn demotion_is_encoding_with_fewer_bits() {
                 let direct = low.encode(side, &x, p - 2, p, d);
                 assert_eq!(demoted.len(), direct.len());
                 assert_eq!(demoted[pad4(p / 2)..], direct[pad4(p / 2)..], "codes {from} -> {to}");
-                // Norms are kept at both ends. A least squares gain sees the row only through the longer code.
-                let allowed = if side == Side::K && to == 1 && from > 1 { 0.2 } else { 2.5 / 2048.0 };
+                // Norms are kept at both ends; a least squares gain fits the row that the longer code stands for.
+                let seen = high.decode(side, &high.encode(side, &x, p - 2, p, d), p, d);
+                let fitted = low.encode(side, &seen, p - 2, p, d);
                 for t in 0..p {
-                    let (a, b) = (half(&demoted, t), half(&direct, t));
-                    assert!((a - b).abs() <= allowed * b, "{side:?} {from} -> {to}: {a} {b}");
+                    let expected = half(if side == Side::K && to == 1 { &fitted } else { &direct }, t);
+                    let gain = half(&demoted, t);
+                    assert!((gain - expected).abs() <= 2.5 / 2048.0 * expected, "{side:?} {from} -> {to}");
                 }
                 if from == to {
                     assert_eq!(demoted, direct);
