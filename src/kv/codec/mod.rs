@@ -23,6 +23,7 @@ mod floats;
 mod layout;
 pub mod lloyd;
 pub mod pack;
+pub mod polar;
 mod rotated;
 pub mod tables;
 mod tier;

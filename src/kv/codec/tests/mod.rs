@@ -5,6 +5,7 @@ mod basis;
 mod layout;
 mod lloyd;
 mod pack;
+mod polar;
 mod rotated;
 
 use super::Codec;
