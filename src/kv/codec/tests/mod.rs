@@ -7,6 +7,7 @@ mod lloyd;
 mod pack;
 mod polar;
 mod rotated;
+mod spectral;
 
 use super::Codec;
 use crate::weights::SplitMix;
