@@ -15,6 +15,9 @@
 //! Two rules hold for all of them. Metadata is rounded to f16 before the codes are computed, so that the codes fit
 //! what the reader sees. Whatever has no extent (a zero step, scale or norm) and whatever lies past the valid tokens
 //! has code 0, so that a page is a pure function of its valid rows.
+//!
+//! [`polar`] and [`spectral`] are no [`Codec`]s: they have parameters of their own (bits per level, a spectrum), hold
+//! one side each and are read in other ways.
 
 mod affine;
 pub mod basis;
