@@ -65,8 +65,9 @@ const KL: u32 = WG / HD4;
 
 var<workgroup> qs: array<vec4<f32>, {{QROWS}}u * HD4>;
 var<workgroup> sc: array<f32, {{QROWS}}u * WG>;
-// First vec4 of the keys of this block.
-var<workgroup> keys: array<u32, WG>;
+// Sections and rows of the keys of this block.
+var<workgroup> sections: array<u32, WG>;
+var<workgroup> key_rows: array<u32, WG>;
 var<workgroup> row_m: array<f32, {{QROWS}}>;
 var<workgroup> row_f: array<f32, {{QROWS}}>;
 
@@ -107,11 +108,15 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
     let t_last = (min(row0 + {{QROWS}}u, rows) - 1u) / p.group;
     // Slots of the list that any of these rows may see, from a whole page on.
     let tail = list[p.list];
-    var hi = tail.x * P + pos0 + t_last + 1u - tail.y;
     var lo = 0u;
+#if KV == aff
+    var hi = tail.x * P;
+#else
+    var hi = tail.x * P + pos0 + t_last + 1u - tail.y;
     if (p.window > 0u && pos0 + t_first + 1u > p.window + tail.y) {
         lo = (tail.x * P + pos0 + t_first + 1u - p.window - tail.y) / P * P;
     }
+#endif
 #if SPLIT
     // Whole blocks per split, so that short contexts use few splits.
     let share = ((hi - lo + p.splits - 1u) / p.splits + WG - 1u) / WG * WG;
@@ -176,16 +181,18 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
         if (tid < count) {
             let page = list[p.list + 1u + (b + tid) / P];
             let row = (b + tid) % P;
-            let kb = kv_section(page.x, kvh) + min(row, page.z - 1u) * HD4;
+            let section = kv_section(page.x, kvh);
+            let krow = min(row, page.z - 1u);
             j = page.y + row;
             // Rows that do not count are not read: the page's last one that does stands for them.
             seen = row < page.z;
-            keys[tid] = kb;
+            sections[tid] = section;
+            key_rows[tid] = krow;
 #for r in 0..QROWS
             var s{{r}} = 0.0;
 #endfor
             for (var i = 0u; i < HD4; i++) {
-                let k = kv_unpack(pool[kb + i]);
+                let k = kv_key(section, krow, i);
 #for r in 0..QROWS
                 s{{r}} += dot(qs[{{r}}u * HD4 + i], k);
 #endfor
@@ -223,7 +230,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
         workgroupBarrier();
         if (lane < KL) {
             for (var i = lane; i < count; i += KL) {
-                let v = kv_unpack(pool[keys[i] + p.v_words / KV_WORDS + d]);
+                let v = kv_value(sections[i], key_rows[i], d);
 #for r in 0..QROWS
                 {
                     let e = sc[{{r}}u * WG + i];

@@ -17,6 +17,7 @@
 #define PAGE 32
 const SG: u32 = {{SG}}u;
 const HD4: u32 = SG * {{CHUNKS}}u;
+#define HD4 1
 #import state
 #import kv
 struct Params {
@@ -89,11 +90,15 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(subgroup_invocation_id) l
     let t_last = (min(first + {{QROWS}}u, rows) - 1u) / p.group;
     // Slots of the list that any of these rows may see, from a whole block on.
     let tail = list[p.list];
-    var hi = tail.x * P + pos0 + t_last + 1u - tail.y;
     var lo = 0u;
+#if KV == aff
+    var hi = tail.x * P;
+#else
+    var hi = tail.x * P + pos0 + t_last + 1u - tail.y;
     if (p.window > 0u && pos0 + t_first + 1u > p.window + tail.y) {
         lo = (tail.x * P + pos0 + t_first + 1u - p.window - tail.y) / SG * SG;
     }
+#endif
 #if SPLIT
     // Whole blocks per split, so that short contexts use few splits.
     let share = ((hi - lo + p.splits - 1u) / p.splits + SG - 1u) / SG * SG;
@@ -160,14 +165,14 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(subgroup_invocation_id) l
         let row = row0 + lane;
         let j = page.y + row;
         let section = kv_section(page.x, kvh);
-        let kb = section + min(row, count - 1u) * HD4;
+        let krow = min(row, count - 1u);
 #for r in 0..QROWS
         var s{{r}} = 0.0;
 #endfor
 #for c in 0..CHUNKS
 #for i in 0..SG
         {
-            let k = kv_unpack(pool[kb + {{c}}u * SG + {{i}}u]);
+            let k = kv_key(section, krow, {{c}}u * SG + {{i}}u);
 #for r in 0..QROWS
             s{{r}} += dot(subgroupBroadcast(q{{r}}_{{c}}, {{i}}u), k);
 #endfor
@@ -191,13 +196,13 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(subgroup_invocation_id) l
 #endfor
 #for i in 0..SG
         {
-            let vb = section + p.v_words / KV_WORDS + min(row0 + {{i}}u, count - 1u) * HD4 + lane;
+            let vrow = min(row0 + {{i}}u, count - 1u);
 #for r in 0..QROWS
             let w{{r}} = subgroupBroadcast(e{{r}}, {{i}}u);
 #endfor
 #for c in 0..CHUNKS
             {
-                let v = kv_unpack(pool[vb + {{c}}u * SG]);
+                let v = kv_value(section, vrow, {{c}}u * SG + lane);
 #for r in 0..QROWS
                 o{{r}}_{{c}} += w{{r}} * v;
 #endfor

@@ -1,10 +1,11 @@
-// Joins the partial results of a split decode attention: per head, weights exp(m_s - M), one division at the end.
+// Joins the partial results of split attention: per token (y) and head (x), weights exp(m_s - M), one division at the end.
 // Input rows are HD4 + 1 vec4s: the sums, then (max, denominator). A split without keys has max -3e38 and weight 0.
 // SINKS adds exp(sink - M) to the denominator.
 override WG: u32 = 32u;
 struct Params {
     splits: u32,
     hd4: u32,
+    heads: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> part: array<vec4<f32>>;
@@ -16,7 +17,8 @@ struct Params {
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) tid: u32) {
     let head = wg.x;
-    let base = head * p.splits * (p.hd4 + 1u);
+    let row = wg.y * p.heads + head;
+    let base = row * p.splits * (p.hd4 + 1u);
     var m = -3.0e38;
     for (var s = 0u; s < p.splits; s++) {
         m = max(m, part[base + s * (p.hd4 + 1u) + p.hd4].x);
@@ -36,6 +38,6 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
             let at = base + s * (p.hd4 + 1u);
             o += part[at + d] * exp(part[at + p.hd4].x - m);
         }
-        y[head * p.hd4 + d] = o / l;
+        y[row * p.hd4 + d] = o / l;
     }
 }

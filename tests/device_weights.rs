@@ -157,7 +157,7 @@ fn a_head_beyond_the_binding_limit_works_in_parts() {
             let m = Matrix::load(&gpu, file.tensors(), &source).await.expect("a matrix");
             let rows: Vec<u32> = m.parts().map(|p| p.rows).collect();
             drop(m);
-            let options = LoadOptions { kv: Some(KvType::F32), ..Default::default() };
+            let options = LoadOptions { kv: Some(KvType::F32.into()), ..Default::default() };
             let engine = common::engine(&gpu, file, &options).await;
             let mut scorer = Scorer::new(&engine).await.expect("a scorer");
             let logits = common::logits(&mut scorer, &ids, &positions).await;

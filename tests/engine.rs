@@ -22,7 +22,7 @@ fn llama_files() -> Vec<(String, Vec<u8>)> {
 async fn load(files: Vec<(String, Vec<u8>)>, context: Option<u32>) -> Option<Arc<Engine>> {
     let options = LoadOptions {
         context,
-        kv: Some(KvType::F32),
+        kv: Some(KvType::F32.into()),
         caps: CapsRequest::from_env().expect("caps"),
         ..Default::default()
     };

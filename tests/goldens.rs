@@ -56,7 +56,8 @@ impl Way {
 /// Runs a model against its goldens and returns the largest error of a logit.
 async fn run(gpu: &Arc<Gpu>, file: ModelFile, g: &Goldens, way: &Way, what: &str) -> f32 {
     let start = Instant::now();
-    let options = LoadOptions { kv: Some(way.kv), tuning: Some(way.tuning(gpu)), ..Default::default() };
+    let options =
+        LoadOptions { kv: Some(way.kv.into()), tuning: Some(way.tuning(gpu)), ..Default::default() };
     let engine = common::engine(gpu, file, &options).await;
     let mut scorer = Scorer::new(&engine).await.expect("a scorer");
     let key = match way.kv {

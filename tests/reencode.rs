@@ -143,7 +143,7 @@ fn write_folder(dir: &Path, config: &serde_json::Value, t: &Tensors) -> HfFolder
 }
 
 async fn logits(gpu: &Arc<Gpu>, file: ModelFile, ids: &[u32]) -> Vec<f32> {
-    let options = LoadOptions { kv: Some(KvType::F32), ..Default::default() };
+    let options = LoadOptions { kv: Some(KvType::F32.into()), ..Default::default() };
     let engine = common::engine(gpu, file, &options).await;
     assert!(engine.spec.unused.is_empty(), "{:?}", engine.spec.unused);
     let mut scorer = Scorer::new(&engine).await.expect("a scorer");

@@ -7,9 +7,13 @@
 //   rows go to, one after another without a gap, full or not; lists without a tail end where the header says.
 //   entry  (word offset of the page in the pool, position of its first row, rows that count, -)
 //
-// KV = f32 | f16 | the name of a codec. f16 is packed two to a word with the built-ins that every adapter has. The
+// KV = f32 | f16 | aff (kv_aff.wgsl; sealed pages only, so that its lists have no tail). f16 is packed two to a word with the built-ins that every adapter has. The
 // importing shader declares `pool` as an array of KvWord, and `list`.
 const P: u32 = {{PAGE}}u;
+#if KV == aff
+alias KvWord = u32;
+#import kv_aff
+#else
 #if KV == f16
 alias KvWord = vec2<u32>;
 const KV_WORDS: u32 = 2u;
@@ -42,3 +46,14 @@ fn tail_row(pos: u32, kvh: u32, hd4: u32) -> u32 {
     let page = list[p.list + 1u + head.x + row / P].x;
     return kv_section(page, kvh) + row % P * hd4;
 }
+#if HD4
+// Element i of a row's key and of its value, in the section of a page and head.
+fn kv_key(section: u32, row: u32, i: u32) -> vec4<f32> {
+    return kv_unpack(pool[section + row * HD4 + i]);
+}
+
+fn kv_value(section: u32, row: u32, i: u32) -> vec4<f32> {
+    return kv_unpack(pool[section + p.v_words / KV_WORDS + row * HD4 + i]);
+}
+#endif
+#endif

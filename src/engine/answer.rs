@@ -167,6 +167,7 @@ impl Session {
         // The last id is computed again at least: its logits are what is wanted.
         let reused = same.min(prompt.len() - 1);
         self.truncate(reused);
+        let reused = reused.min(self.cached);
         // Room for the answer, or for a good part of one without a limit, so that the loop itself allocates nothing.
         self.reserve((prompt.len().min(context) + max.min(ROOM)).min(context)).await?;
         let mut answer = Answer {
@@ -280,6 +281,9 @@ impl Session {
                 }
                 let slot = next_slot;
                 next_slot = (next_slot + 1) % self.slots.len();
+                if with_body {
+                    self.advance(ahead as u32 - 1);
+                }
                 self.submit_step(mode, with_body, slot);
                 flying.push_back((slot, ahead as u32));
                 with_body = true;

@@ -10,7 +10,7 @@ use crate::gpu::Buffer;
 use crate::gpu::error::Result;
 use crate::kernels::attention::{self, Shape};
 use crate::kernels::matmul::{self, Epilogue, Product};
-use crate::kernels::{KvType, Recorder, simple};
+use crate::kernels::{self, KvType, Recorder, simple};
 use crate::kv::KvCache;
 use crate::model::{LayerSpec, ModelSpec};
 
@@ -76,7 +76,7 @@ async fn block(
     w: &Layer,
 ) -> Result<()> {
     let (s, spec) = (p.scratch, p.spec);
-    let shape = shape(spec, l, p.cache.kv_type);
+    let shape = shape(spec, l, p.cache.spec.plain);
     let Some(cache) = p.cache.layers.get(index) else { return Ok(()) };
     let buffers = attention::Buffers {
         state: &s.state,
@@ -84,6 +84,7 @@ async fn block(
         pool: &cache.pool,
         list: &p.cache.list,
         list_at: cache.list_at,
+        sealed: cache.sealed,
         rope: l.rope.and_then(|i| p.ropes.get(i)),
         qk_norm: w.qk_norm.as_ref(),
         sinks: None,
@@ -174,6 +175,18 @@ async fn matrix(
         match width {
             Width::One => matmul::gemv(r, &part, product).await?,
             Width::Chunk => matmul::gemm(r, &part, product, &s.state).await?,
+        }
+    }
+    Ok(())
+}
+
+/// Sealing of the pages that leave the tail, in all layers.
+pub(crate) async fn seal(r: &mut Recorder<'_>, p: &Parts<'_>) -> Result<()> {
+    for (l, cache) in p.spec.layers.iter().zip(&p.cache.layers) {
+        if let Some(sealed) = &cache.sealed {
+            let shape = shape(p.spec, l, p.cache.spec.plain);
+            kernels::seal::seal(r, &shape, sealed, &cache.pool, &p.cache.jobs, p.cache.first_job(cache))
+                .await?;
         }
     }
     Ok(())

@@ -9,7 +9,8 @@ use crate::format::{ModelFile, TensorSet};
 use crate::generate::SamplerParams;
 use crate::gpu::{CapsRequest, Gpu, Kernels};
 use crate::harness::tune;
-use crate::kernels::{Activations, KvType, Tuning};
+use crate::kernels::{Activations, Tuning};
+use crate::kv::KvSpec;
 use crate::model::{self, ModelSpec};
 use crate::text::{ChatTemplate, Tokenizer};
 use std::sync::Arc;
@@ -25,7 +26,7 @@ pub struct LoadOptions {
     /// Longest context; `None` for the model's own.
     pub context: Option<u32>,
     /// Storage of keys and values; `None` for f32 where the whole cache is small and f16 elsewhere.
-    pub kv: Option<KvType>,
+    pub kv: Option<KvSpec>,
     /// Geometry; `None` for the adapter's default.
     pub tuning: Option<Tuning>,
     /// How products with quantised weights take their inputs.
@@ -188,7 +189,7 @@ async fn geometry(
         return Ok(t);
     }
     let (Some(seconds), Some(kernels)) = (options.tune_s, tuned::kernels(gpu)) else { return Ok(default) };
-    let work = loads::tuning_loads(spec, tensors, options.kv, &default);
+    let work = loads::tuning_loads(spec, tensors, options.kv.map(|kv| kv.plain), &default);
     let mut shown = tuned::Shown { progress, skip: &options.skip_tuning };
     let found = tune::tune(gpu, &kernels, &default, &work, seconds, &mut shown).await?;
     progress(Progress::Tune(String::new(), 1, 1));

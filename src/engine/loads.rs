@@ -6,7 +6,8 @@ use crate::format::TensorSet;
 use crate::harness::tune::Load;
 use crate::kernels::selftest::Arm;
 use crate::kernels::{Activations, KvType, Tuning};
-use crate::model::{MatrixSlot, ModelSpec};
+use crate::kv::KvSpec;
+use crate::model::{LayerSpec, MatrixSlot, ModelSpec};
 use crate::weights::matrix::device_type;
 
 /// Keys that attention is measured at.
@@ -23,21 +24,22 @@ pub fn chunk_loads(spec: &ModelSpec, tensors: &TensorSet, kv: KvType, tokens: u3
 }
 
 /// Bytes that a decode step must read with `keys` keys in the cache: every weight once, and the cache.
-pub fn bytes_per_token(spec: &ModelSpec, tensors: &TensorSet, kv: KvType, keys: u32) -> u64 {
-    let weights: f64 = decode_loads(spec, tensors, kv)
+pub fn bytes_per_token(spec: &ModelSpec, tensors: &TensorSet, kv: KvSpec, keys: u32) -> u64 {
+    let weights: f64 = decode_loads(spec, tensors, kv.plain)
         .iter()
         .filter(|l| l.arm.family() == "gemv")
         .map(|l| l.count * l.arm.bytes() as f64)
         .sum();
-    let cache: u64 = spec
-        .layers
-        .iter()
-        .map(|l| {
-            let seen = if l.window > 0 { keys.min(l.window) } else { keys };
-            2 * u64::from(l.kv_heads) * u64::from(l.head_dim) * u64::from(seen) * kv.bytes()
-        })
-        .sum();
-    weights as u64 + cache
+    weights as u64 + cache_bytes(spec, kv, keys)
+}
+
+/// Bytes of the cache that a decode step must read with `keys` keys in it.
+pub fn cache_bytes(spec: &ModelSpec, kv: KvSpec, keys: u32) -> u64 {
+    let layer = |l: &LayerSpec| {
+        let seen = if l.window > 0 { keys.min(l.window) } else { keys };
+        kv.read_bytes(l.kv_heads, l.head_dim, seen)
+    };
+    spec.layers.iter().map(layer).sum()
 }
 
 /// What the tuner looks at, most important first: a decode step, then a chunk.

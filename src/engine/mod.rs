@@ -21,7 +21,7 @@ pub use answer::{Answer, AnswerOptions, Finish};
 pub use complete::{TextAnswer, TextOptions};
 pub use error::EngineError;
 pub use load::{Engine, LoadOptions, Progress, sampling, text};
-pub use loads::{bytes_per_token, chunk_loads, decode_loads, shape_key, tuning_loads};
+pub use loads::{bytes_per_token, cache_bytes, chunk_loads, decode_loads, shape_key, tuning_loads};
 pub use logits::Scorer;
 pub use plan::{MemoryPlan, free_host_memory};
 pub use profile::{Profile, StepCost};

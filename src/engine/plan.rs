@@ -5,8 +5,8 @@ use crate::format::TensorSet;
 use crate::gpu::Caps;
 use crate::kernels::attention::PAGE;
 use crate::kernels::{KvType, Tuning};
-use crate::kv::whole_pages;
-use crate::model::{MatrixSlot, ModelSpec};
+use crate::kv::{KvSpec, whole_pages};
+use crate::model::{LayerSpec, MatrixSlot, ModelSpec};
 use crate::weights::matrix::{device_bytes, device_type};
 
 /// Full context caches up to this size are kept in f32 by default: precision is cheap there.
@@ -28,7 +28,7 @@ pub struct MemoryPlan {
     /// Positions of the full context.
     pub context: u32,
     /// Storage of keys and values.
-    pub kv_type: KvType,
+    pub kv_spec: KvSpec,
 }
 
 impl MemoryPlan {
@@ -42,7 +42,7 @@ impl MemoryPlan {
         tuning: &Tuning,
         caps: &Caps,
         context: Option<u32>,
-        kv: Option<KvType>,
+        kv: Option<KvSpec>,
     ) -> Result<Self> {
         let mut weights = matrix_bytes(tensors, &spec.embedding)?;
         if let Some(h) = &spec.head {
@@ -62,19 +62,29 @@ impl MemoryPlan {
                 expected: "at least 1".into(),
             });
         }
-        let values: u64 = spec.layers.iter().map(|l| 2 * u64::from(l.kv_heads) * u64::from(l.head_dim)).sum();
         let tables: u64 = spec.ropes.iter().map(|r| u64::from(r.dims) * 4).sum();
-        let at = |n: u32, t: KvType| (values * t.bytes() + tables) * u64::from(whole_pages(n));
-        let kv_type =
-            kv.unwrap_or(if at(context, KvType::F32) <= F32_KV_LIMIT { KvType::F32 } else { KvType::F16 });
+        let at = |n: u32, kv: KvSpec| {
+            let n = whole_pages(n);
+            let layer = |l: &LayerSpec| kv.layer_bytes(l.kv_heads, l.head_dim, n, tuning.chunk);
+            spec.layers.iter().map(layer).sum::<u64>() + tables * u64::from(n)
+        };
+        let kv = kv.unwrap_or_else(|| {
+            let f32 = KvSpec::from(KvType::F32);
+            if at(context, f32) <= F32_KV_LIMIT { f32 } else { KvType::F16.into() }
+        });
         // A layer's keys and values are one binding, and so is a rotary table: a context beyond that cannot be had on this
         // adapter.
-        let widest = spec.layers.iter().map(|l| u64::from(l.kv_heads) * u64::from(l.head_dim)).max();
+        let most = caps.max_binding.min(caps.max_buffer);
         let table = spec.ropes.iter().map(|r| u64::from(r.dims) * 4).max().unwrap_or(0);
-        let row = (2 * widest.unwrap_or(1).max(1) * kv_type.bytes()).max(table);
-        let limit = u32::try_from(caps.max_binding.min(caps.max_buffer) / row).unwrap_or(u32::MAX);
+        let layer = |l: &LayerSpec, n| kv.layer_bytes(l.kv_heads, l.head_dim, n, tuning.chunk);
+        let mut limit = u32::try_from(most / table.max(1)).unwrap_or(u32::MAX);
+        for l in &spec.layers {
+            let fixed = layer(l, 0);
+            let pages = most.saturating_sub(fixed) / (layer(l, PAGE) - fixed).max(1);
+            limit = limit.min(u32::try_from(pages * u64::from(PAGE)).unwrap_or(u32::MAX));
+        }
         let whole = limit / PAGE * PAGE;
-        let context = context.min(if whole > 0 { whole } else { limit });
+        let context = context.min(whole.max(1));
         let tokens = u64::from(tuning.chunk);
         let per_token: u64 = spec
             .layers
@@ -89,11 +99,11 @@ impl MemoryPlan {
             4 * (tokens * (per_token + 3 * u64::from(spec.hidden)) + 2 * u64::from(spec.vocab)) + (1 << 20);
         Ok(Self {
             weights,
-            kv: at(context, kv_type),
-            kv_start: at(context.min(FIRST_CAPACITY), kv_type),
+            kv: at(context, kv),
+            kv_start: at(context.min(FIRST_CAPACITY), kv),
             scratch,
             context,
-            kv_type,
+            kv_spec: kv,
         })
     }
 
@@ -128,7 +138,7 @@ impl std::fmt::Display for MemoryPlan {
             "weights {:.1} MiB, KV cache {:.1} MiB ({} at {} tokens; starts with {:.1}), scratch {:.1} MiB: {:.1} MiB in all",
             mib(self.weights),
             mib(self.kv),
-            self.kv_type.name(),
+            self.kv_spec,
             self.context,
             mib(self.kv_start),
             mib(self.scratch),

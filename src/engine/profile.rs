@@ -51,6 +51,7 @@ impl Session {
     pub async fn step_cost(&mut self, position: u32, steps: usize, rounds: usize) -> Result<StepCost> {
         self.truncate(0);
         self.reserve(position as usize + 1).await?;
+        self.advance(position);
         let gpu = self.engine.gpu.clone();
         gpu.queue.write_buffer(&self.scratch.ids, 0, bytemuck::bytes_of(&0u32));
         let (mut host, mut replayed, mut recorded) = (Vec::new(), Vec::new(), Vec::new());
@@ -107,6 +108,7 @@ impl Session {
     pub async fn profile(&mut self, position: u32, rounds: u32) -> Result<Profile> {
         self.truncate(0);
         self.reserve(position as usize + 1).await?;
+        self.advance(position);
         let gpu = self.engine.gpu.clone();
         let timer = Timer::new(&gpu);
         gpu.queue.write_buffer(&self.scratch.ids, 0, bytemuck::bytes_of(&0u32));

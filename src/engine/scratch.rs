@@ -3,6 +3,7 @@
 use super::error::Result;
 use crate::gpu::{Buffer, Gpu, STORAGE};
 use crate::kernels::{Tuning, attention, select};
+use crate::kv::KvSpec;
 use crate::model::{LayerSpec, ModelSpec};
 
 /// Activations, step state and read-back rings.
@@ -46,7 +47,7 @@ pub(crate) struct Scratch {
 pub(crate) const ADJUST_CAPACITY: u32 = 4096;
 
 impl Scratch {
-    pub async fn new(gpu: &Gpu, spec: &ModelSpec, tuning: &Tuning, chunk: u32) -> Result<Self> {
+    pub async fn new(gpu: &Gpu, spec: &ModelSpec, tuning: &Tuning, chunk: u32, kv: KvSpec) -> Result<Self> {
         let most = |f: &dyn Fn(&LayerSpec) -> u64| spec.layers.iter().map(f).max().unwrap_or(0);
         let t = u64::from(chunk) * 4;
         let hidden = u64::from(spec.hidden);
@@ -54,7 +55,11 @@ impl Scratch {
         let qkv = most(&|l| u64::from(l.heads + 2 * l.kv_heads) * u64::from(l.head_dim));
         let part = most(&|l| {
             let s = super::graph::shape(spec, l, crate::kernels::KvType::F32);
-            s.part_bytes(s.splits(tuning.attention_groups))
+            if kv.sealed.is_none() {
+                return s.part_bytes(s.splits(tuning.attention_groups));
+            }
+            let (one, each) = s.sealed_slots(tuning.attention_groups);
+            s.part_bytes(one).max(u64::from(chunk) * s.part_bytes(each))
         });
         let ffn = most(&|l| u64::from(l.ffn));
         let a = |what, bytes| gpu.alloc(what, bytes, STORAGE);

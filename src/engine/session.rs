@@ -40,6 +40,7 @@ pub(crate) struct Recorded {
     pub one: Recording,
     pub chunk: Recording,
     pub head: Recording,
+    pub seal: Recording,
     pub select: Recording,
     _uniforms: Uniforms,
 }
@@ -103,10 +104,10 @@ impl Session {
         let (gpu, spec) = (&engine.gpu, &engine.spec);
         gpu.check()?;
         let capacity = FIRST_CAPACITY.min(engine.plan.context);
-        let kv = engine.plan.kv_type;
-        let shapes: Vec<_> = spec.layers.iter().map(|l| graph::shape(spec, l, kv)).collect();
-        let cache = KvCache::new(gpu, &shapes, capacity, kv).await?;
-        let mut scratch = Scratch::new(gpu, spec, &engine.tuning, chunk).await?;
+        let kv = engine.plan.kv_spec;
+        let shapes: Vec<_> = spec.layers.iter().map(|l| graph::shape(spec, l, kv.plain)).collect();
+        let cache = KvCache::new(gpu, &shapes, capacity, chunk, kv).await?;
+        let mut scratch = Scratch::new(gpu, spec, &engine.tuning, chunk, kv).await?;
         scratch.round = round;
         let ropes = rope_tables(engine, cache.capacity).await?;
         let mut session = Self {
@@ -145,10 +146,25 @@ impl Session {
         self.cache.bytes()
     }
 
-    /// Cuts the sequence back to its first `len` tokens.
+    /// Cuts the sequence back to its first `len` tokens. Where that would reopen a sealed page, the keys and values of the
+    /// whole page go and are computed again with what follows.
     pub fn truncate(&mut self, len: usize) {
         self.tokens.truncate(len);
-        self.cached = self.cached.min(len);
+        let keep = self.cached.min(len);
+        self.cached = self.cache.cut(&self.engine.gpu, keep as u32) as usize;
+    }
+
+    /// To be called before positions from `start` on are computed: pages that leave the window are sealed.
+    pub(crate) fn advance(&mut self, start: u32) {
+        let engine = self.engine.clone();
+        let Some(jobs) = self.cache.advance(&engine.gpu, start) else { return };
+        if jobs > 0 {
+            let mut encoder =
+                engine.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+            self.recorded.seal.encode_pass(&engine.gpu, &mut encoder, jobs);
+            engine.gpu.submit([encoder.finish()]);
+        }
+        self.cache.sealed(&engine.gpu);
     }
 
     pub(crate) fn parts(&self) -> Parts<'_> {
@@ -169,12 +185,13 @@ impl Session {
         let mut uniforms = Uniforms::default();
         for dry in [true, false] {
             lists.clear();
-            for part in 0..3 {
+            for part in 0..4 {
                 let mut r = Recorder::new(&e.gpu, &e.kernels, &e.tuning, &mut uniforms, dry);
                 match part {
                     0 => graph::body(&mut r, &self.parts(), Width::One, false).await?,
                     1 => graph::body(&mut r, &self.parts(), Width::Chunk, false).await?,
-                    _ => graph::head(&mut r, &self.parts()).await?,
+                    2 => graph::head(&mut r, &self.parts()).await?,
+                    _ => graph::seal(&mut r, &self.parts()).await?,
                 }
                 keys.extend(r.dry.take().unwrap_or_default());
                 lists.push(r.recording);
@@ -188,6 +205,7 @@ impl Session {
             one: lists.next().unwrap_or_default(),
             chunk: lists.next().unwrap_or_default(),
             head: lists.next().unwrap_or_default(),
+            seal: lists.next().unwrap_or_default(),
             select: std::mem::take(&mut self.recorded.select),
             _uniforms: uniforms,
         };
@@ -213,9 +231,10 @@ impl Session {
         self.recorded.one = Recording::default();
         self.recorded.chunk = Recording::default();
         self.recorded.head = Recording::default();
+        self.recorded.seal = Recording::default();
         if need > self.cache.capacity {
             let capacity = need.max(self.cache.capacity.saturating_mul(2)).min(context);
-            self.cache.grow(&e.gpu, capacity, self.cached as u32).await?;
+            self.cache.grow(&e.gpu, capacity).await?;
         }
         self.ropes.clear();
         self.ropes = rope_tables(&e, self.cache.capacity).await?;
@@ -274,6 +293,7 @@ impl Session {
         let n = ids.len() as u32;
         self.fences.iter_mut().for_each(Slot::reset);
         gpu.queue.write_buffer(&self.scratch.ids, 0, bytemuck::cast_slice(ids));
+        self.advance(self.cached as u32);
         self.write_state(self.cached as u32, n);
         let list = &self.recorded.chunk.list;
         let (mut at, mut pending, mut which) = (0, None::<usize>, 0);

@@ -9,6 +9,7 @@ pub mod choose;
 pub mod matmul;
 pub mod permutations;
 pub mod reference;
+pub mod seal;
 pub mod select;
 pub mod selftest;
 pub mod simple;

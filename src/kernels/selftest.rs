@@ -8,6 +8,7 @@ mod arms;
 mod bench;
 mod case_attention;
 mod case_matmul;
+mod case_seal;
 mod case_select;
 mod case_simple;
 mod list;
@@ -49,6 +50,7 @@ pub struct Case {
 enum Work {
     Matmul(case_matmul::Spec),
     Attention(case_attention::Spec),
+    Seal(case_seal::Spec),
     Simple(case_simple::Spec),
     Select(case_select::Spec),
 }
@@ -117,6 +119,7 @@ async fn dispatch(bench: &mut Bench<'_>, case: &Case) -> Result<()> {
     match &case.work {
         Work::Matmul(s) => case_matmul::run(bench, s).await,
         Work::Attention(s) => case_attention::run(bench, s).await,
+        Work::Seal(s) => case_seal::run(bench, s).await,
         Work::Simple(s) => case_simple::run(bench, s).await,
         Work::Select(s) => case_select::run(bench, s).await,
     }

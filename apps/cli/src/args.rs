@@ -3,7 +3,8 @@
 use crate::args_bench::{BenchCommand, TuneArgs};
 use crate::sampler_args::SamplerArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use golay::kernels::{Activations, KvType};
+use golay::kernels::Activations;
+use golay::kv::KvSpec;
 use std::path::PathBuf;
 
 /// Run language models on any GPU.
@@ -101,9 +102,10 @@ pub struct DeviceArgs {
     /// Number, part of the name or PCI address of the device
     #[arg(long, value_name = "N|NAME|PCI", env = "GOLAY_DEVICE", hide_env_values = true)]
     pub device: Option<String>,
-    /// How keys and values are stored [default: f32 where the cache is small, else f16]
-    #[arg(long, value_name = "TYPE", value_enum)]
-    pub kv: Option<Kv>,
+    /// How keys and values are stored: f32, f16, or aff:L (L = 3, 4, 5, 6, 8, 9, 16, 256 levels; keys/values as in
+    /// aff:16/4) behind a window of 128 tokens [default: f32 where the cache is small, else f16]
+    #[arg(long, value_name = "TYPE")]
+    pub kv: Option<KvSpec>,
     /// Most memory that the model may take, such as 900M or 6G
     #[arg(long, value_name = "SIZE", value_parser = crate::input::parse_size)]
     pub memory_limit: Option<u64>,
@@ -138,22 +140,6 @@ pub struct CtxArg {
     /// Longest context in tokens [default: the model's own]
     #[arg(short, long, visible_alias = "ctx", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub ctx_size: Option<u32>,
-}
-
-/// `--kv`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Kv {
-    F32,
-    F16,
-}
-
-impl From<Kv> for KvType {
-    fn from(k: Kv) -> Self {
-        match k {
-            Kv::F32 => Self::F32,
-            Kv::F16 => Self::F16,
-        }
-    }
 }
 
 /// When and how an answer ends.

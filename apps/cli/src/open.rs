@@ -49,7 +49,7 @@ pub async fn load(file: ModelFile, args: &DeviceArgs, context: Context<'_>) -> R
         device: args.device.clone(),
         caps: CapsRequest::from_env()?,
         context: context(&spec),
-        kv: args.kv.map(Into::into),
+        kv: args.kv,
         tuning: None,
         activations: args.activations(),
         check_adapter: true,

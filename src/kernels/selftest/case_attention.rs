@@ -7,6 +7,7 @@ use crate::gpu::error::Result;
 use crate::kernels::attention::{self, Buffers, Shape};
 use crate::kernels::reference::{self, Answer, Attention};
 use crate::kernels::{KvType, state};
+use crate::kv::codec::{Codec, Tier};
 
 /// Of the size of the weighted values. A score of size s carries an error near 1e-7 s * sqrt(head_dim), which the
 /// exponential turns into a relative one.
@@ -24,6 +25,15 @@ pub(super) struct Spec {
     pub sinks: bool,
     /// Only the merge, of this many random parts.
     pub merge: u32,
+    /// Levels of keys and values of sealed pages.
+    pub sealed: Option<(u16, u16)>,
+}
+
+impl Spec {
+    fn tier(&self) -> Option<Tier> {
+        let (k, v) = self.sealed?;
+        Some(Tier { k: Codec::Aff { levels: k }, v: Codec::Aff { levels: v } })
+    }
 }
 
 impl Spec {
@@ -47,6 +57,9 @@ impl Spec {
         ] {
             out += if on { name } else { "" };
         }
+        if let Some((k, v)) = self.sealed {
+            out += &format!(" sealed {k}/{v}");
+        }
         out
     }
 }
@@ -65,7 +78,7 @@ pub(super) async fn run(b: &mut Bench<'_>, spec: &Spec) -> Result<()> {
     qkv.iter_mut().for_each(|v| *v *= 1.5);
     let first_seen = if s.window == 0 { 0 } else { (position + 1).saturating_sub(s.window as usize) };
     let positions = position + tokens + 4;
-    let pages = Pages::new(b, s, position, positions, first_seen);
+    let mut pages = Pages::new(b, s, position, positions, first_seen, spec.tier());
     let old = pages.rows(b, s, first_seen, position);
     let rope = rope_table(positions, s.rot as usize);
     let norms = b.rng.floats(2 * dim, 2.0);
@@ -82,7 +95,12 @@ pub(super) async fn run(b: &mut Bench<'_>, spec: &Spec) -> Result<()> {
     let norm_buffer = b.floats("qk norm", &norms).await?;
     let sink_buffer = b.floats("sinks", &sinks).await?;
     let parts = random_parts(b, spec, splits);
-    let part_words = (s.part_bytes(splits) / 4) as usize;
+    let slots = match (spec.sealed, spec.chunk) {
+        (None, _) => splits,
+        (Some(_), 0) => s.sealed_slots(b.tuning.attention_groups).0,
+        (Some(_), chunk) => chunk * s.sealed_slots(b.tuning.attention_groups).1,
+    };
+    let part_words = (s.part_bytes(slots) / 4) as usize;
     let part =
         if spec.merge > 0 { b.floats("parts", &parts).await? } else { b.output("parts", part_words).await? };
     let out_words = tokens * heads * dim;
@@ -93,6 +111,7 @@ pub(super) async fn run(b: &mut Bench<'_>, spec: &Spec) -> Result<()> {
         pool: &pool,
         list: &list,
         list_at: pages.list_at,
+        sealed: pages.sealed(s),
         rope: (s.rot > 0).then_some(&rope_buffer),
         qk_norm: spec.qk_norm.then_some(&norm_buffer),
         sinks: spec.sinks.then_some(&sink_buffer),

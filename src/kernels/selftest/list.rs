@@ -2,6 +2,7 @@
 
 use super::case_attention::Spec as AttentionSpec;
 use super::case_matmul::{Kind, Spec as MatmulSpec};
+use super::case_seal::Spec as SealSpec;
 use super::case_select::{Logits, Spec as SelectSpec};
 use super::case_simple::Spec as SimpleSpec;
 use super::{Case, Depth, Work};
@@ -414,6 +415,32 @@ impl List {
             s.chunk = 19;
             self.attention(s);
         }
+        // Sealed pages of every number of levels.
+        let levels = [3, 4, 5, 6, 8, 9, 16, 256];
+        for (i, k) in levels.into_iter().enumerate() {
+            let v = levels[(i * 5 + 2) % levels.len()];
+            let (heads, kv_heads, dim) =
+                [(9, 3, 64), (8, 1, 80), (14, 2, 96), (8, 8, 128), (4, 1, 256), (7, 1, 64)][i % 6];
+            for (chunk, position) in [(0, 40 + 177 * i as u32), (7 + 3 * i as u32, 300)] {
+                let mut s = attention(heads, kv_heads, dim, chunk, position);
+                s.shape.kv = if i % 2 == 0 { KvType::F16 } else { KvType::F32 };
+                s.shape.cap = if i == 3 { 20.0 } else { 0.0 };
+                (s.qk_norm, s.sinks, s.sealed) = (i % 3 == 0, i % 4 == 1, Some((k, v)));
+                self.attention(s.clone());
+                if chunk > 0 {
+                    let shape = format!("dim={dim} heads={kv_heads} kv={} levels {k}/{v}", s.shape.kv.name());
+                    let work =
+                        Work::Seal(SealSpec { shape: s.shape, levels: (k, v), pages: 1 + i as u32 % 3 });
+                    self.push(
+                        "seal",
+                        format!("lanes={}", self.base.decode_lanes),
+                        &shape,
+                        self.base.clone(),
+                        work,
+                    );
+                }
+            }
+        }
         for (merge, sinks, dim) in [(1, false, 64), (5, true, 80), (64, false, 256), (7, true, 16)] {
             let mut s = attention(3, 1, dim, 0, 0);
             (s.merge, s.sinks) = (merge, sinks);
@@ -442,7 +469,7 @@ pub(super) fn attention(
         eps: 1e-6,
         kv: KvType::F32,
     };
-    AttentionSpec { shape, chunk, position, qk_norm: false, sinks: false, merge: 0 }
+    AttentionSpec { shape, chunk, position, qk_norm: false, sinks: false, merge: 0, sealed: None }
 }
 
 impl AttentionSpec {

@@ -2,7 +2,8 @@
 
 use super::bench::{Bench, POISON};
 use crate::kernels::KvType;
-use crate::kernels::attention::{PAGE, Shape};
+use crate::kernels::attention::{PAGE, Sealed, Shape};
+use crate::kv::codec::{Codec, Tier};
 use half::f16;
 use std::ops::Range;
 
@@ -16,13 +17,33 @@ pub(super) struct Pages {
     places: Vec<(usize, usize)>,
     /// Words of the pool.
     words: usize,
+    /// Where the list of sealed pages starts in it, in entries.
+    pub sealed_at: u32,
+    sealed: Vec<SealedPage>,
+    tier: Option<Tier>,
+}
+
+/// A page in a codec: its place, its first position and its rows.
+struct SealedPage {
+    offset: usize,
+    first: usize,
+    rows: usize,
+    /// What it decodes to, keys and values, `[kv_heads][PAGE * head_dim]`.
+    decoded: [Vec<Vec<f32>>; 2],
 }
 
 impl Pages {
     /// Pages for `positions` positions, of which those before `position` are cached. Up to a random position (none, with a
     /// window: `first_seen` > 0 is found only in the tail) pages hold a random number of rows; from there on they are the
     /// tail.
-    pub fn new(b: &mut Bench<'_>, s: &Shape, position: usize, positions: usize, first_seen: usize) -> Self {
+    pub fn new(
+        b: &mut Bench<'_>,
+        s: &Shape,
+        position: usize,
+        positions: usize,
+        first_seen: usize,
+        tier: Option<Tier>,
+    ) -> Self {
         let page = PAGE as usize;
         let page_words = s.page_words() as usize;
         let tail = if first_seen > 0 || s.window > 0 { 0 } else { below(b, position / 2 + 1) };
@@ -34,6 +55,11 @@ impl Pages {
             let rows = if full { page } else { 1 + below(b, page) }.min(tail - at);
             runs.push((at, rows));
             at += rows;
+        }
+        // With a tier, all pages before the tail but the first are sealed.
+        let mut closed = Vec::new();
+        if tier.is_some() && runs.len() > 1 {
+            closed = runs.split_off(1);
         }
         let before = runs.len();
         while at < positions {
@@ -48,7 +74,7 @@ impl Pages {
         let list_at = 1 + below(b, 3);
         let mut list = vec![POISON; 4 * list_at];
         list.extend([before as u32, tail as u32, POISON, POISON]);
-        let mut places = vec![(0, 0); at];
+        let mut places = vec![(usize::MAX, 0); at];
         for ((first, rows), slot) in runs.into_iter().zip(&order) {
             let offset = slot * page_words;
             list.extend([offset as u32, first as u32, rows as u32, 0]);
@@ -56,15 +82,27 @@ impl Pages {
                 places[first + row] = (offset, row);
             }
         }
-        Self { list, list_at: list_at as u32, places, words: order.len() * page_words }
+        let sealed_at = list.len() as u32 / 4;
+        let mut words = order.len() * page_words;
+        let mut sealed = Vec::new();
+        list.extend([closed.len() as u32, POISON, POISON, POISON]);
+        for (first, rows) in closed {
+            list.extend([words as u32, first as u32, rows as u32, 0]);
+            sealed.push(SealedPage { offset: words, first, rows, decoded: [Vec::new(), Vec::new()] });
+            words += tier.map_or(0, |t| t.head_words(page, s.head_dim as usize)) * s.kv_heads as usize;
+        }
+        Self { list, list_at: list_at as u32, places, words, sealed_at, sealed, tier }
     }
 
     /// A pool whose rows before `position` hold random values and which is poison elsewhere, save for rows that are
     /// outside of the window but share a page with one inside.
-    pub fn rows(&self, b: &mut Bench<'_>, s: &Shape, first_seen: usize, position: usize) -> Vec<u32> {
+    pub fn rows(&mut self, b: &mut Bench<'_>, s: &Shape, first_seen: usize, position: usize) -> Vec<u32> {
         let mut pool = vec![POISON; self.words];
         let dim = s.head_dim as usize;
         for at in first_seen / PAGE as usize * PAGE as usize..position {
+            if self.places[at].0 == usize::MAX {
+                continue;
+            }
             for head in 0..s.kv_heads as usize {
                 for part in 0..2 {
                     let words = pack(s.kv, &b.rng.floats(dim, 1.0));
@@ -73,7 +111,29 @@ impl Pages {
                 }
             }
         }
+        let page = PAGE as usize;
+        for closed in &mut self.sealed {
+            let Some(tier) = self.tier else { break };
+            let mut to = closed.offset;
+            for _ in 0..s.kv_heads {
+                let mut side =
+                    || -> Vec<f64> { b.rng.floats(page * dim, 1.0).into_iter().map(f64::from).collect() };
+                let (k, v) = (side(), side());
+                let words = tier.encode_head(&k, &v, closed.rows, page, dim);
+                let (k, v) = tier.decode_head(&words, page, dim);
+                for (decoded, rows) in closed.decoded.iter_mut().zip([k, v]) {
+                    decoded.push(rows.into_iter().map(|x| x as f32).collect());
+                }
+                pool[to..to + words.len()].copy_from_slice(&words);
+                to += words.len();
+            }
+        }
         pool
+    }
+
+    /// The sealed pages as kernels take them.
+    pub fn sealed(&self, s: &Shape) -> Option<Sealed> {
+        self.tier.map(|t| sealed_of(t, s, self.sealed_at))
     }
 
     fn word(&self, s: &Shape, position: usize, head: usize, part: usize) -> usize {
@@ -85,8 +145,15 @@ impl Pages {
     /// Keys (part 0) or values (part 1) of these positions, `[positions, kv_heads, head_dim]`.
     pub fn values(&self, s: &Shape, pool: &[u32], positions: Range<usize>, part: usize) -> Vec<f32> {
         let mut out = Vec::new();
+        let dim = s.head_dim as usize;
         for at in positions {
+            let closed = self.sealed.iter().find(|p| (p.first..p.first + p.rows).contains(&at));
             for head in 0..s.kv_heads as usize {
+                if let Some(p) = closed {
+                    let row = (at - p.first) * dim;
+                    out.extend(&p.decoded[part][head][row..row + dim]);
+                    continue;
+                }
                 let from = self.word(s, at, head, part);
                 out.extend(unpack(s.kv, &pool[from..from + row_words(s)]));
             }
@@ -109,6 +176,22 @@ impl Pages {
     }
 }
 
+/// A tier's pages as kernels take them.
+pub(super) fn sealed_of(tier: Tier, s: &Shape, list_at: u32) -> Sealed {
+    let head = tier.head(PAGE as usize, s.head_dim as usize);
+    let levels = |c| match c {
+        Codec::Aff { levels } => u32::from(levels),
+        _ => 0,
+    };
+    Sealed {
+        list_at,
+        k_levels: levels(tier.k),
+        v_levels: levels(tier.v),
+        head_words: head.words() as u32,
+        v_words: head.v_meta_at() as u32,
+    }
+}
+
 fn row_words(s: &Shape) -> usize {
     s.head_dim as usize * s.kv.bytes() as usize / 4
 }
@@ -119,7 +202,7 @@ fn below(b: &mut Bench<'_>, n: usize) -> usize {
 }
 
 /// Words of a row of cached values.
-fn pack(kv: KvType, values: &[f32]) -> Vec<u32> {
+pub(super) fn pack(kv: KvType, values: &[f32]) -> Vec<u32> {
     match kv {
         KvType::F32 => values.iter().map(|v| v.to_bits()).collect(),
         KvType::F16 => {
@@ -129,7 +212,7 @@ fn pack(kv: KvType, values: &[f32]) -> Vec<u32> {
     }
 }
 
-fn unpack(kv: KvType, words: &[u32]) -> Vec<f32> {
+pub(super) fn unpack(kv: KvType, words: &[u32]) -> Vec<f32> {
     let half = |w: u32| f16::from_bits((w & 0xffff) as u16).to_f32();
     match kv {
         KvType::F32 => words.iter().map(|&w| f32::from_bits(w)).collect(),

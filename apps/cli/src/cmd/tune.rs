@@ -29,7 +29,7 @@ pub fn run(args: &TuneArgs) -> Result<()> {
     let cancel = Cancel::default();
     let guard = interrupt::guard(&cancel, 2);
     let mut shown = Shown { bar: Bar::new("tuning"), cancel: cancel.clone() };
-    let loads = engine::tuning_loads(&spec, file.tensors(), args.device.kv.map(Into::into), &default);
+    let loads = engine::tuning_loads(&spec, file.tensors(), args.device.kv.map(|kv| kv.plain), &default);
     let start = std::time::Instant::now();
     let tuned = golay::harness::tune::tune(&gpu, &kernels, &default, &loads, args.seconds, &mut shown);
     let tuned = pollster::block_on(tuned)?;

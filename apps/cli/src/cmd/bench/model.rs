@@ -12,6 +12,7 @@ use golay::gpu::Kernels;
 use golay::harness::report::{Ceilings, ModelRow};
 use golay::harness::{ceilings, median};
 use golay::kernels::KvType;
+use golay::kv::KvSpec;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -189,8 +190,8 @@ fn row(engine: &Engine, m: &Model, test: &Test, seconds: &[f64]) -> Value {
         "model_size": m.bytes,
         "model_n_params": m.params,
         "n_batch": engine.tuning.chunk,
-        "type_k": engine.plan.kv_type.name(),
-        "type_v": engine.plan.kv_type.name(),
+        "type_k": engine.plan.kv_spec.to_string(),
+        "type_v": engine.plan.kv_spec.to_string(),
         "n_prompt": test.n_prompt,
         "n_gen": test.n_gen,
         "n_depth": test.depth,
@@ -227,22 +228,20 @@ async fn profile(engine: &Arc<Engine>, depth: u32) -> Result<()> {
 
 /// What a token must read, at any depth.
 struct BytesOf {
-    f32: [u64; 2],
-    f16: [u64; 2],
+    weights: u64,
+    spec: golay::model::ModelSpec,
 }
 
 impl BytesOf {
     fn new(file: &ModelFile) -> Result<Self> {
         let spec = golay::model::read(file)?;
-        let at = |kv, keys| golay::engine::bytes_per_token(&spec, file.tensors(), kv, keys);
-        let of = |kv| [at(kv, 0), at(kv, 1024) - at(kv, 0)];
-        Ok(Self { f32: of(KvType::F32), f16: of(KvType::F16) })
+        let weights = golay::engine::bytes_per_token(&spec, file.tensors(), KvType::F16.into(), 0);
+        Ok(Self { weights, spec })
     }
 
-    /// Bytes with `keys` keys in the cache (windows beyond 1024 keys aside).
-    fn at(&self, kv: KvType, keys: u32) -> u64 {
-        let [weights, per_1024] = if kv == KvType::F32 { self.f32 } else { self.f16 };
-        weights + per_1024 * u64::from(keys) / 1024
+    /// Bytes with `keys` keys in the cache.
+    fn at(&self, kv: KvSpec, keys: u32) -> u64 {
+        self.weights + golay::engine::cache_bytes(&self.spec, kv, keys)
     }
 }
 
@@ -283,7 +282,7 @@ impl Bound {
             ..ModelRow::default()
         };
         if test.n_gen > 0 {
-            row.bytes_per_token = self.bytes.at(engine.plan.kv_type, test.depth + test.n_gen / 2);
+            row.bytes_per_token = self.bytes.at(engine.plan.kv_spec, test.depth + test.n_gen / 2);
             row.bound = (self.read > 0.0).then(|| self.read / row.bytes_per_token as f64);
             row.of_bound = row.bound.map(|b| tokens_per_second / b);
             row.host_s = Some(self.cost.host_s);
