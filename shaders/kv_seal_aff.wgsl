@@ -8,10 +8,10 @@
 // invocation per word. Rows that do not count have code 0 and influence nothing.
 //
 // Runs once per page, 32 tokens apart: what it costs does not show.
+#define PAGE 32
 override WG: u32 = 64u;
 const HD4: u32 = {{HD4}}u;
 const P: u32 = {{PAGE}}u;
-#define PAGE 32
 struct Params {
     from_words: u32,
     from_v: u32,
@@ -53,21 +53,21 @@ fn code(x: f32, range: vec2<f32>, levels: u32) -> u32 {
 }
 
 // Seals one side: `from` and `to` are its first words.
-fn seal(from: u32, to: u32, valid: u32, tid: u32, keys: bool, levels: u32, digits: u32, tile: u32) {
+fn seal(plain_at: u32, to: u32, valid: u32, tid: u32, keys: bool, levels: u32, digits: u32, tile: u32) {
     let groups = select(P * PLANE_ROW, HD, keys);
     for (var g = tid; g < groups; g += WG) {
         var lo = 3.0e38;
         var hi = -3.0e38;
         if (keys) {
             for (var row = 0u; row < valid; row++) {
-                let x = plain(from, row, g);
+                let x = plain(plain_at, row, g);
                 lo = min(lo, x);
                 hi = max(hi, x);
             }
         } else if (g / PLANE_ROW < valid) {
             let first = g % PLANE_ROW * 32u;
             for (var c = first; c < min(first + 32u, HD); c++) {
-                let x = plain(from, g / PLANE_ROW, c);
+                let x = plain(plain_at, g / PLANE_ROW, c);
                 lo = min(lo, x);
                 hi = max(hi, x);
             }
@@ -85,7 +85,7 @@ fn seal(from: u32, to: u32, valid: u32, tid: u32, keys: bool, levels: u32, digit
             for (var b = 0u; b < 32u; b++) {
                 let c = w % PLANE_ROW * 32u + b;
                 if (c < HD && row < valid) {
-                    let k = code(plain(from, row, c), ranges[select(w, c, keys)], levels);
+                    let k = code(plain(plain_at, row, c), ranges[select(w, c, keys)], levels);
                     planes |= vec3<u32>(k >> 2u, (k >> 1u) & 1u, k & 1u) << vec3<u32>(b);
                 }
             }
@@ -104,7 +104,7 @@ fn seal(from: u32, to: u32, valid: u32, tid: u32, keys: bool, levels: u32, digit
             let c = i % HD;
             var k = 0u;
             if (i < tile * HD && row < valid) {
-                k = code(plain(from, row, c), ranges[select(row * PLANE_ROW + c / 32u, c, keys)], levels);
+                k = code(plain(plain_at, row, c), ranges[select(row * PLANE_ROW + c / 32u, c, keys)], levels);
             }
             word = word * levels + k;
         }
@@ -116,11 +116,11 @@ fn seal(from: u32, to: u32, valid: u32, tid: u32, keys: bool, levels: u32, digit
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) tid: u32) {
     let job = jobs[p.first + wg.y];
     let kvh = wg.x / 2u;
-    let from = job.x + kvh * p.from_words;
+    let plain_at = job.x + kvh * p.from_words;
     let to = job.y + kvh * p.head_words;
     if (wg.x % 2u == 0u) {
-        seal(from, to, job.z, tid, true, {{KLEVELS}}u, K_DIGITS, K_TILE);
+        seal(plain_at, to, job.z, tid, true, {{KLEVELS}}u, K_DIGITS, K_TILE);
     } else {
-        seal(from + p.from_v, to + p.v_words, job.z, tid, false, {{VLEVELS}}u, V_DIGITS, V_TILE);
+        seal(plain_at + p.from_v, to + p.v_words, job.z, tid, false, {{VLEVELS}}u, V_DIGITS, V_TILE);
     }
 }
