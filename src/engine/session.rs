@@ -146,12 +146,13 @@ impl Session {
         self.cache.bytes()
     }
 
-    /// Cuts the sequence back to its first `len` tokens. Where that would reopen a sealed page, the keys and values of the
-    /// whole page go and are computed again with what follows.
+    /// Cuts the sequence back to its first `len` tokens. Where pages are sealed, up to
+    /// a window more is forgotten and computed again with what follows, so that the window is plain.
     pub fn truncate(&mut self, len: usize) {
         self.tokens.truncate(len);
-        let keep = self.cached.min(len);
-        self.cached = self.cache.cut(&self.engine.gpu, keep as u32) as usize;
+        if len < self.cached || len == 0 {
+            self.cached = self.cache.cut(&self.engine.gpu, len as u32) as usize;
+        }
     }
 
     /// To be called before positions from `start` on are computed: pages that leave the window are sealed.

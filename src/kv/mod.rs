@@ -9,6 +9,9 @@
 pub mod codec;
 pub mod table;
 
+#[cfg(test)]
+mod table_tests;
+
 use crate::gpu::error::Result;
 use crate::gpu::{Buffer, Gpu, STORAGE};
 use crate::kernels::KvType;
@@ -237,8 +240,8 @@ impl KvCache {
         self.write_lists(gpu);
     }
 
-    /// Cuts the sequence to its first `len` positions, or fewer where a sealed page would have to be reopened; how many are
-    /// left.
+    /// Cuts the sequence to its first `len` positions, or fewer where sealed pages would have to be reopened ([`Table::cut`]);
+    /// how many are left.
     pub fn cut(&mut self, gpu: &Gpu, len: u32) -> u32 {
         let (left, changed) = self.table.cut(len);
         if changed {

@@ -105,14 +105,16 @@ impl Table {
         pages.flat_map(job).collect()
     }
 
-    /// Cuts to `len` positions, or to the last page boundary before where a sealed page would have to be reopened: what
-    /// is left, and whether the lists have changed.
+    /// Cuts to `len` positions, and further to where no page is sealed that a fresh sequence of that length would still
+    /// have in its window, so that the window is plain again when what is missing has been computed anew. What is left,
+    /// and whether the lists have changed.
     pub fn cut(&mut self, len: u32) -> (u32, bool) {
-        if len >= self.done * PAGE {
+        let done = len.saturating_sub(WINDOW) / PAGE;
+        if done >= self.done {
             return (len, false);
         }
-        self.done = len / PAGE;
-        // The first page is plain still.
-        (if self.done == 0 { len } else { self.done * PAGE }, true)
+        self.done = done;
+        // Plain places behind the first page may hold later pages by now.
+        (if done == 0 { len.min(PAGE) } else { done * PAGE }, true)
     }
 }
