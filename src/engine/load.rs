@@ -186,7 +186,8 @@ async fn geometry(
     }
     let shapes = loads::shape_key(spec, tensors, options.activations);
     if let Some(t) = tuned::read(gpu, &shapes) {
-        return Ok(t);
+        // What a person chooses is not a matter of geometry.
+        return Ok(Tuning { activations: options.activations, ..t });
     }
     let (Some(seconds), Some(kernels)) = (options.tune_s, tuned::kernels(gpu)) else { return Ok(default) };
     let work = loads::tuning_loads(spec, tensors, options.kv.map(|kv| kv.plain), &default);

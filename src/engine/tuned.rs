@@ -19,13 +19,22 @@ fn path(gpu: &Gpu) -> Option<PathBuf> {
 
 /// What was found for these shapes.
 pub(super) fn read(gpu: &Gpu, shapes: &str) -> Option<Tuning> {
-    let mut entries: Entries = adapter_notes::read(&path(gpu)?)?;
-    entries.remove(shapes)
+    let path = path(gpu)?;
+    let mut entries: Entries = adapter_notes::read(&path)?;
+    let found = entries.remove(shapes)?;
+    if !found.usable(&gpu.caps) {
+        log::warn!(
+            "{}: a geometry in it is impossible and is not used; `golay tune` replaces it",
+            path.display()
+        );
+        return None;
+    }
+    Some(found)
 }
 
 /// A geometry that tuning found on this adapter, for whatever model.
 pub fn any(gpu: &Gpu) -> Option<Tuning> {
-    adapter_notes::read::<Entries>(&path(gpu)?)?.into_values().next()
+    adapter_notes::read::<Entries>(&path(gpu)?)?.into_values().find(|t| t.usable(&gpu.caps))
 }
 
 /// Keeps a geometry for these shapes on this adapter, or forgets it.

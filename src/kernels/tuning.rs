@@ -99,6 +99,30 @@ pub struct Tuning {
 }
 
 impl Tuning {
+    /// Whether every number is one that kernels can be built and launched with: a file of remembered geometries may have
+    /// been edited, or be of a version that knew others.
+    pub fn usable(&self, caps: &Caps) -> bool {
+        let size = |n: u32| n.is_power_of_two() && (8..=256).contains(&n);
+        let lanes = |n: u32| super::attention::lanes(caps).contains(&n);
+        let gemm = match self.gemm {
+            Gemm::Reg { wg, cols, .. } => size(wg) && matches!(cols, 4 | 8),
+            Gemm::Tile => true,
+        };
+        let g = self.gemv;
+        let team = g.lanes == 1 || (g.lanes >= 8 && g.lanes.is_power_of_two() && g.lanes <= g.wg);
+        size(g.wg)
+            && team
+            && matches!(g.rows, 1 | 2 | 4 | 8)
+            && gemm
+            && size(self.norm_wg)
+            && (1..=4096).contains(&self.attention_groups)
+            && matches!(self.attention_rows, 1 | 2 | 4 | 8)
+            && lanes(self.decode_lanes)
+            && lanes(self.prefill_lanes)
+            && (1..=4096).contains(&self.chunk)
+            && (1..=1024).contains(&self.argmax_groups)
+    }
+
     /// The default of an adapter. GPUs get lanes that read side by side; software adapters get independent
     /// invocations with many rows each, since a CPU pays for barriers and for shared loads.
     pub fn for_caps(caps: &Caps) -> Self {
@@ -136,6 +160,53 @@ impl Tuning {
                 argmax_groups: 64,
                 activations: Activations::F32,
                 int_dot: IntDot::Packed,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_geometries_are_not_usable() {
+        for cpu in [false, true] {
+            let caps = Caps {
+                f16: false,
+                subgroups: true,
+                subgroup_size: if cpu { 8 } else { 32 },
+                timestamps: false,
+                pipeline_cache: false,
+                cpu,
+                max_binding: 128 << 20,
+                max_buffer: 256 << 20,
+                max_storage_buffers: 8,
+                max_workgroup_bytes: 16 << 10,
+                max_invocations: 256,
+                max_groups: 65535,
+                align: 256,
+            };
+            let good = Tuning::for_caps(&caps);
+            assert!(good.usable(&caps));
+            let bad: [fn(&mut Tuning); 12] = [
+                |t| t.gemv.wg = 0,
+                |t| t.gemv.wg = 7,
+                |t| t.gemv.lanes = 0,
+                |t| t.gemv.rows = 0,
+                |t| t.gemm = Gemm::Reg { wg: 0, cols: 8, subgroup: false },
+                |t| t.gemm = Gemm::Reg { wg: 16, cols: 0, subgroup: false },
+                |t| t.norm_wg = 99_999,
+                |t| t.attention_groups = 0,
+                |t| t.attention_rows = 0,
+                |t| t.decode_lanes = 13,
+                |t| t.chunk = u32::MAX,
+                |t| t.argmax_groups = 0,
+            ];
+            for (i, spoil) in bad.into_iter().enumerate() {
+                let mut t = good.clone();
+                spoil(&mut t);
+                assert!(!t.usable(&caps), "{i}: {t:?}");
             }
         }
     }

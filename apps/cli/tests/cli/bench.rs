@@ -96,10 +96,19 @@ fn kernels_report_compare() {
     ]);
     assert!(good(&o).contains("baseline"));
     assert!(std::fs::read_to_string(&html).unwrap().contains("<svg"));
+    // A report is never replaced by the page about it, and devices are not read without end.
+    let itself = ["bench", "compare", full.to_str().unwrap(), "--html", full.to_str().unwrap()];
+    bad(&golay_with(itself), 1, &["full.json"]);
+    good(&golay_with(["bench", "compare", full.to_str().unwrap()]));
+    #[cfg(unix)]
+    bad(&golay_with(["bench", "compare", "/dev/zero"]), 1, &["/dev/zero", "no report"]);
     bad(&golay_with(["bench", "compare", "/nowhere/x.json"]), 1, &["/nowhere/x.json"]);
     std::fs::write(&html, "{}").unwrap();
     bad(&golay_with(["bench", "compare", html.to_str().unwrap()]), 1, &["not a report"]);
     bad(&golay_with(["bench", "report", "-o", "/nowhere/x.json"]), 1, &["/nowhere"]);
+    let no_model = ["bench", "report", "-o", base.to_str().unwrap(), "-m", html.to_str().unwrap()];
+    bad(&golay_with(no_model), 1, &["page.html"]);
+    bad(&bench(&["-p", "0", "-n", "4294967290"]), 1, &["positions"]);
     bad(&golay_with(["bench", "kernels", "--family", "gemw"]), 2, &["gemw", "gemv"]);
     bad(&golay_with(["bench", "kernels", "--format", "q9_9"]), 2, &["q9_9", "q4_0"]);
     bad(&golay_with(["bench", "kernels", "--shape", "4096"]), 2, &["4096x14336"]);

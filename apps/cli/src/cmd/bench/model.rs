@@ -68,6 +68,7 @@ pub fn run(args: &BenchArgs) -> Result<()> {
     let bytes = BytesOf::new(&file)?;
     let engine = pollster::block_on(open::load(file, &args.device, &|_| Some(longest)))?;
     model.kind = format!("{} {}", engine.spec.arch, model.kind);
+    fits(&engine, longest)?;
     let cancel = Cancel::default();
     let _guard = interrupt::guard(&cancel, 2);
     let bound = if args.bound {
@@ -169,7 +170,20 @@ async fn once(session: &mut Session, test: &Test, cancel: &Cancel) -> Result<f64
     }
     // From the first id to the last are exactly n steps.
     let a = go(&ids(test.depth + 1), test.n_gen + 1).await?;
-    Ok(a.decode_s)
+    match a.ids.len() {
+        n if n == test.n_gen as usize + 1 => Ok(a.decode_s),
+        n => Err(CliError::failed(format!("the answer ended after {n} of {} tokens", test.n_gen + 1))),
+    }
+}
+
+/// Refuses tests that the context cannot hold; it may be shorter on this device than was asked for.
+fn fits(engine: &Engine, longest: u32) -> Result<()> {
+    match engine.plan.context {
+        c if longest <= c => Ok(()),
+        c => Err(CliError::failed(format!(
+            "-p, -n and -d ask for {longest} positions; the context can have {c} on this device"
+        ))),
+    }
 }
 
 /// A row with llama-bench's fields.

@@ -6,19 +6,30 @@ use crate::error::{CliError, Result};
 use crate::output::note;
 use crate::target::Target;
 use crate::{cache, open};
+use golay::format::ModelFile;
 
 pub fn run(args: &ReportArgs) -> Result<()> {
     // Whether it can be written is known before minutes are spent.
     let target = Target::new(&args.output)?;
     for m in &args.model {
-        target.spare(&cache::resolve(m)?)?;
+        let path = cache::resolve(m)?;
+        target.spare(&path)?;
+        golay::model::read(&ModelFile::open(&path)?)?;
     }
     let gpu = pollster::block_on(open::device(&args.device))?;
     let mut report = pollster::block_on(kernels::gather(&gpu, &args.which))?;
     drop(gpu);
+    let mut failed = None;
     for m in &args.model {
         note(&format!("measuring {m} ..."));
-        report.models.extend(model::rows(m, &args.device, Some(&report.ceilings))?);
+        match model::rows(m, &args.device, Some(&report.ceilings)) {
+            Ok(rows) => report.models.extend(rows),
+            // What was measured so far is not thrown away.
+            Err(e) => {
+                failed = Some(e);
+                break;
+            }
+        }
     }
     let text = serde_json::to_string_pretty(&report)? + "\n";
     target.write(|out| Ok(out.write_all(text.as_bytes())?))?;
@@ -31,7 +42,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
         report.ceilings.read.per_second / 1e9
     ));
     match refused {
-        0 => Ok(()),
+        0 => failed.map_or(Ok(()), Err),
         n => Err(CliError::failed(format!("{n} kernels disagree with their references: see `refused`"))),
     }
 }
