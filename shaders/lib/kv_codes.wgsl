@@ -104,6 +104,19 @@ fn codes4(at: u32, row: u32, i: u32, levels: u32, digits: u32, tile: u32) -> vec
     let words = (tile * HD4 * 4u + digits - 1u) / digits;
     let w = at + row / tile * words;
     let c = row % tile * HD4 * 4u + i * 4u;
+    if (digits % 4u == 0u) {
+        // All four lie in one word.
+        let word = pool[w + c / digits];
+        if ((levels & (levels - 1u)) == 0u) {
+            let bits = firstTrailingBit(levels);
+            let shift = (vec4<u32>(c % digits) + vec4<u32>(0u, 1u, 2u, 3u)) * bits;
+            return vec4<f32>((vec4<u32>(word) >> shift) & vec4<u32>(levels - 1u));
+        }
+        let first = word / code_power(levels, c % digits);
+        let second = first / levels;
+        let third = second / levels;
+        return vec4<f32>(vec4<u32>(first, second, third, third / levels) % levels);
+    }
     return vec4<f32>(vec4<u32>(
         code_digit(w, c, levels, digits),
         code_digit(w, c + 1u, levels, digits),
