@@ -9,6 +9,9 @@
 //
 // FUSED, SPLIT, SINKS, CAP, `window`: as in attention.wgsl; splits are whole blocks of SG keys.
 //
+// KV = aff: pages in the affine codec, whose (lo, step) per channel go into the queries once a block. That, and reading four
+// codes from one word, took attention of aff:16 from 4.0 to 1.0 times that of f16 (lavapipe, SmolLM2 at 1,000 tokens).
+//
 // Bytes: K and V once per QROWS rows.
 // Ladder (`golay bench kernels --family attention --all`, lavapipe, 32/8 heads of 64, 512 keys f16): decode 484 us where
 // attention.wgsl takes 1730 (6200 in 32 splits), prefill of 64 tokens 11.1 ms where it takes 72.8. One split (no merge) instead of two gained
@@ -166,16 +169,38 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(subgroup_invocation_id) l
         let j = page.y + row;
         let section = kv_section(page.x, kvh);
         let krow = min(row, count - 1u);
+#if KV == aff
+        // The page's ranges go into the queries, once for the block: q (lo + step code) = q lo + (q step) code.
+#for c in 0..CHUNKS
+        let range{{c}} = kv_key_range(section, {{c}}u * SG + lane);
+#endfor
+#for r in 0..QROWS
+        var s{{r}} = 0.0;
+#for c in 0..CHUNKS
+        s{{r}} += dot(q{{r}}_{{c}}, range{{c}}.lo);
+        let t{{r}}_{{c}} = q{{r}}_{{c}} * range{{c}}.step;
+#endfor
+        s{{r}} = subgroupAdd(s{{r}});
+#endfor
+#else
 #for r in 0..QROWS
         var s{{r}} = 0.0;
 #endfor
+#endif
 #for c in 0..CHUNKS
 #for i in 0..SG
         {
+#if KV == aff
+            let k = kv_key_codes(section, krow, {{c}}u * SG + {{i}}u);
+#for r in 0..QROWS
+            s{{r}} += dot(subgroupBroadcast(t{{r}}_{{c}}, {{i}}u), k);
+#endfor
+#else
             let k = kv_key(section, krow, {{c}}u * SG + {{i}}u);
 #for r in 0..QROWS
             s{{r}} += dot(subgroupBroadcast(q{{r}}_{{c}}, {{i}}u), k);
 #endfor
+#endif
         }
 #endfor
 #endfor

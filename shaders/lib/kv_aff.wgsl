@@ -18,13 +18,28 @@ fn kv_section(page: u32, kvh: u32) -> u32 {
     return page + kvh * p.head_words;
 }
 
-fn kv_key(section: u32, row: u32, i: u32) -> vec4<f32> {
+struct KeyRange {
+    lo: vec4<f32>,
+    step: vec4<f32>,
+}
+
+// What the page's keys have in common in four channels: x = lo + step * code.
+fn kv_key_range(section: u32, i: u32) -> KeyRange {
     let a = unpack2x16float(pool[section + i * 4u]);
     let b = unpack2x16float(pool[section + i * 4u + 1u]);
     let c = unpack2x16float(pool[section + i * 4u + 2u]);
     let d = unpack2x16float(pool[section + i * 4u + 3u]);
-    let codes = codes4(section + HD4 * 4u, row, i, {{KLEVELS}}u, K_DIGITS, K_TILE);
-    return vec4<f32>(a.x, b.x, c.x, d.x) + vec4<f32>(a.y, b.y, c.y, d.y) * (codes + K_MIDDLE);
+    let step = vec4<f32>(a.y, b.y, c.y, d.y);
+    return KeyRange(vec4<f32>(a.x, b.x, c.x, d.x) + step * K_MIDDLE, step);
+}
+
+fn kv_key_codes(section: u32, row: u32, i: u32) -> vec4<f32> {
+    return codes4(section + HD4 * 4u, row, i, {{KLEVELS}}u, K_DIGITS, K_TILE);
+}
+
+fn kv_key(section: u32, row: u32, i: u32) -> vec4<f32> {
+    let range = kv_key_range(section, i);
+    return range.lo + range.step * kv_key_codes(section, row, i);
 }
 
 fn kv_value(section: u32, row: u32, i: u32) -> vec4<f32> {
