@@ -7,11 +7,13 @@
 //
 // FUSED (decode): the workgroup norms and rotates q itself, and the one whose split ends at the newest position
 // norms, rotates and stores the new key and value first; no other workgroup reads that row.
-// SPLIT (decode): the keys are cut in `splits` parts, one per workgroup in y; partial sums, maxima and denominators
+// SPLIT (decode): the keys are cut in `splits` parts, one per workgroup in z; partial sums, maxima and denominators
 // go to `out` and attn_merge.wgsl joins them by log-sum-exp. Without SPLIT the result is final: one launch less, where
 // the key/value heads alone keep the adapter busy.
 // SINKS: a logit per head that takes part in the denominator only. CAP: scores squashed by cap * tanh(s / cap).
 // `window` > 0: a query sees that many keys, itself included.
+//
+// KV = aff: sealed pages, whose lists have no tail (lib/kv.wgsl); always SPLIT, never FUSED.
 //
 // Bytes: K and V once per QROWS rows. Workgroup memory: QROWS * (head_dim + WG) * 4 + small. Adapters with subgroups
 // may take attention_sg.wgsl instead.
@@ -60,6 +62,7 @@ struct Params {
 #endif
 
 const NEG: f32 = -3.0e38;
+#import attn_slots
 // Lanes over the keys of a block while values are summed.
 const KL: u32 = WG / HD4;
 
@@ -106,31 +109,13 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
     }
     let t_first = row0 / p.group;
     let t_last = (min(row0 + {{QROWS}}u, rows) - 1u) / p.group;
-    // Slots of the list that any of these rows may see, from a whole page on.
-    let tail = list[p.list];
-    var lo = 0u;
-#if KV == aff
-    var hi = tail.x * P;
-#else
-    var hi = tail.x * P + pos0 + t_last + 1u - tail.y;
-    if (p.window > 0u && pos0 + t_first + 1u > p.window + tail.y) {
-        lo = (tail.x * P + pos0 + t_first + 1u - p.window - tail.y) / P * P;
-    }
-#endif
-#if SPLIT
-    // Whole blocks per split, so that short contexts use few splits.
-    let share = ((hi - lo + p.splits - 1u) / p.splits + WG - 1u) / WG * WG;
-    let end = hi;
-    lo = min(lo + wg.z * share, end);
-    hi = min(lo + share, end);
-    let newest = hi == end && lo < end;
-#else
-    let newest = true;
-#endif
+    let slots = attn_slots(pos0 + t_first, pos0 + t_last, wg.z, P, WG);
+    let lo = slots.lo;
+    let hi = slots.hi;
 
 #if FUSED
     let nk = p.heads + kvh;
-    if (newest) {
+    if (slots.newest) {
         let to = tail_row(pos0, kvh, HD4);
 #if QKNORM
         let rk = head_rms(nk * HD4);

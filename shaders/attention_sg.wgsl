@@ -62,6 +62,7 @@ struct Params {
 #endif
 
 const NEG: f32 = -3.0e38;
+#import attn_slots
 
 #if FUSED
 #import attn_head
@@ -91,31 +92,13 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(subgroup_invocation_id) l
     }
     let t_first = first / p.group;
     let t_last = (min(first + {{QROWS}}u, rows) - 1u) / p.group;
-    // Slots of the list that any of these rows may see, from a whole block on.
-    let tail = list[p.list];
-    var lo = 0u;
-#if KV == aff
-    var hi = tail.x * P;
-#else
-    var hi = tail.x * P + pos0 + t_last + 1u - tail.y;
-    if (p.window > 0u && pos0 + t_first + 1u > p.window + tail.y) {
-        lo = (tail.x * P + pos0 + t_first + 1u - p.window - tail.y) / SG * SG;
-    }
-#endif
-#if SPLIT
-    // Whole blocks per split, so that short contexts use few splits.
-    let share = ((hi - lo + p.splits - 1u) / p.splits + SG - 1u) / SG * SG;
-    let end = hi;
-    lo = min(lo + wg.z * share, end);
-    hi = min(lo + share, end);
-    let newest = hi == end && lo < end;
-#else
-    let newest = true;
-#endif
+    let slots = attn_slots(pos0 + t_first, pos0 + t_last, wg.z, SG, SG);
+    let lo = slots.lo;
+    let hi = slots.hi;
 
 #if FUSED
     let nk = p.heads + kvh;
-    if (newest) {
+    if (slots.newest) {
         let to = tail_row(pos0, kvh, HD4);
 #if QKNORM
         let rk = head_rms(nk * HD4, lane);

@@ -12,7 +12,11 @@ use std::sync::Arc;
 
 /// The micro Llama with a cache of this kind and prefill chunks of `chunk` tokens.
 async fn load(kv: &str, chunk: Option<u32>) -> Option<Arc<Engine>> {
-    let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/goldens/llama");
+    load_model("llama", kv, chunk).await
+}
+
+async fn load_model(name: &str, kv: &str, chunk: Option<u32>) -> Option<Arc<Engine>> {
+    let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/goldens").join(name);
     let read = |n: &str| (n.to_owned(), std::fs::read(dir.join(n)).expect("test data"));
     let file = ModelFile::from_files(vec![read("config.json"), read("model.safetensors")]).expect("files");
     let caps = CapsRequest::from_env().expect("caps");
@@ -85,6 +89,26 @@ fn more_levels_come_nearer_and_the_first_window_is_exact() {
         let [finest, fine, coarse, mixed] = errors[..] else { panic!("four kinds") };
         assert!(finest > 0.0, "nothing was sealed");
         assert!(finest < fine / 4.0 && fine < mixed && mixed < coarse, "{errors:?}");
+    });
+}
+
+/// Sliding-window layers, soft caps and norms of q and k: other attention, same cache.
+#[test]
+fn windows_and_caps_go_with_sealed_pages() {
+    pollster::block_on(async {
+        let ids = prompt(420);
+        for model in ["gemma2", "gemma3"] {
+            let Some(plain) = load_model(model, "f16", None).await else { return };
+            let Some(sealed) = load_model(model, "aff:256", None).await else { return };
+            let (a, b) = (logits(&plain, &ids).await, logits(&sealed, &ids).await);
+            let (mut error, mut size) = (0.0, 0.0);
+            for (x, y) in a[256..].iter().flatten().zip(b[256..].iter().flatten()) {
+                error += f64::from(x - y).powi(2);
+                size += f64::from(*x).powi(2);
+            }
+            println!("{model}: relative error {:.2e}", (error / size).sqrt());
+            assert!(error > 0.0 && (error / size).sqrt() < 0.02, "{model}: {}", (error / size).sqrt());
+        }
     });
 }
 

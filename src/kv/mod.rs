@@ -61,35 +61,36 @@ impl std::fmt::Display for KvSpec {
 }
 
 impl KvSpec {
-    /// Words of a sealed page's head, and of its keys, for heads of `head_dim` values.
-    fn sealed_words(&self, head_dim: u32) -> Option<(u32, u32)> {
-        let head = self.sealed?.head(PAGE as usize, head_dim as usize);
-        Some((head.words() as u32, head.v_meta_at() as u32))
+    /// The spelling of the keys' and of the values' storage.
+    pub fn sides(&self) -> (String, String) {
+        match self.sealed {
+            Some(tier) => (tier.k.to_string(), tier.v.to_string()),
+            None => (self.plain.name().to_owned(), self.plain.name().to_owned()),
+        }
     }
 
     /// Bytes of a cache of `capacity` positions for a layer of this shape, with chunks of `chunk` tokens.
     pub fn layer_bytes(&self, kv_heads: u32, head_dim: u32, capacity: u32, chunk: u32) -> u64 {
         let pages = u64::from(capacity.div_ceil(PAGE));
         let plain = u64::from(2 * kv_heads * head_dim) * self.plain.bytes() * u64::from(PAGE);
-        match self.sealed_words(head_dim) {
+        match self.sealed {
             None => pages * plain,
-            Some((words, _)) => {
-                u64::from(table::plain_pages(chunk)) * plain
-                    + pages * u64::from(words) * u64::from(kv_heads) * 4
+            Some(tier) => {
+                let words = sealed(tier, head_dim, 0).head_words * kv_heads;
+                u64::from(table::plain_pages(chunk)) * plain + pages * u64::from(words) * 4
             }
         }
     }
-}
 
-impl KvSpec {
     /// Bytes that a decode step reads of a layer of this shape with `keys` keys in its cache.
     pub fn read_bytes(&self, kv_heads: u32, head_dim: u32, keys: u32) -> u64 {
         let row = u64::from(2 * kv_heads * head_dim) * self.plain.bytes();
-        let sealed = keys.saturating_sub(WINDOW + PAGE) / PAGE;
-        match self.sealed_words(head_dim) {
+        let pages = keys.saturating_sub(WINDOW + PAGE) / PAGE;
+        match self.sealed {
             None => u64::from(keys) * row,
-            Some((words, _)) => {
-                u64::from(keys - sealed * PAGE) * row + u64::from(sealed) * u64::from(words * kv_heads) * 4
+            Some(tier) => {
+                let words = sealed(tier, head_dim, 0).head_words * kv_heads;
+                u64::from(keys - pages * PAGE) * row + u64::from(pages) * u64::from(words) * 4
             }
         }
     }
@@ -145,21 +146,15 @@ impl KvCache {
         let mut lists = Vec::new();
         let mut layers = Vec::with_capacity(shapes.len());
         for (i, s) in shapes.iter().enumerate() {
-            let words = spec.sealed_words(s.head_dim);
-            let pages = (s.page_words(), words.map_or(0, |w| w.0 * s.kv_heads));
+            let sealed_words = spec.sealed.map_or(0, |t| sealed(t, s.head_dim, 0).head_words);
+            let pages = (s.page_words(), sealed_words * s.kv_heads);
             let list = lists.iter().position(|w| *w == pages).unwrap_or_else(|| {
                 lists.push(pages);
                 lists.len() - 1
             });
             let bytes = spec.layer_bytes(s.kv_heads, s.head_dim, capacity, chunk);
             let pool = gpu.alloc(&pool_name(i), bytes, STORAGE).await?;
-            let sealed = words.zip(spec.sealed).map(|((head_words, v_words), tier)| Sealed {
-                list_at: 0,
-                k_levels: levels(tier.k),
-                v_levels: levels(tier.v),
-                head_words,
-                v_words,
-            });
+            let sealed = spec.sealed.map(|tier| sealed(tier, s.head_dim, 0));
             let (kv_heads, head_dim) = (s.kv_heads, s.head_dim);
             layers.push(LayerCache { pool, list_at: 0, sealed, kv_heads, head_dim, list });
         }
@@ -167,8 +162,7 @@ impl KvCache {
         let list = gpu.alloc("page lists", table.list_bytes(lists.len(), capacity), STORAGE).await?;
         let jobs = gpu.alloc("pages to seal", table.job_bytes(lists.len()), STORAGE).await?;
         let mut cache = Self { layers, list, jobs, capacity, spec, chunk, table, lists };
-        cache.place_lists();
-        cache.write_lists(gpu);
+        cache.place_lists(gpu);
         Ok(cache)
     }
 
@@ -194,12 +188,12 @@ impl KvCache {
         }
         self.list = list;
         self.capacity = capacity;
-        self.place_lists();
-        self.write_lists(gpu);
+        self.place_lists(gpu);
         Ok(())
     }
 
-    fn place_lists(&mut self) {
+    /// Writes the lists whole, and tells the layers where theirs are.
+    fn place_lists(&mut self, gpu: &Gpu) {
         let (plain, sealed) = self.table.entries(self.capacity);
         for l in &mut self.layers {
             l.list_at = l.list as u32 * (2 + plain + sealed);
@@ -207,12 +201,18 @@ impl KvCache {
                 s.list_at = l.list_at + 1 + plain;
             }
         }
-    }
-
-    fn write_lists(&self, gpu: &Gpu) {
         let words: Vec<u32> =
             self.lists.iter().flat_map(|pages| self.table.list_words(*pages, self.capacity)).collect();
         gpu.write(&self.list, 0, bytemuck::cast_slice(&words));
+    }
+
+    /// Writes what changes when pages leave the tail or come back: the plain entries and the headers.
+    fn write_fronts(&self, gpu: &Gpu) {
+        let stride = self.table.list_bytes(1, self.capacity);
+        for (i, pages) in self.lists.iter().enumerate() {
+            let words = self.table.front_words(*pages, self.capacity);
+            gpu.write(&self.list, i as u64 * stride, bytemuck::cast_slice(&words));
+        }
     }
 
     /// Index of the first job of a layer.
@@ -237,7 +237,7 @@ impl KvCache {
 
     /// The lists as they are after [`KvCache::advance`].
     pub fn sealed(&self, gpu: &Gpu) {
-        self.write_lists(gpu);
+        self.write_fronts(gpu);
     }
 
     /// Cuts the sequence to its first `len` positions, or fewer where sealed pages would have to be reopened ([`Table::cut`]);
@@ -245,7 +245,7 @@ impl KvCache {
     pub fn cut(&mut self, gpu: &Gpu, len: u32) -> u32 {
         let (left, changed) = self.table.cut(len);
         if changed {
-            self.write_lists(gpu);
+            self.write_fronts(gpu);
         }
         left
     }
@@ -257,10 +257,19 @@ impl KvCache {
     }
 }
 
-fn levels(codec: Codec) -> u32 {
-    match codec {
+/// Pages of an affine tier as kernels take them, for heads of `head_dim` values.
+pub(crate) fn sealed(tier: Tier, head_dim: u32, list_at: u32) -> Sealed {
+    let levels = |codec| match codec {
         Codec::Aff { levels } => u32::from(levels),
         _ => 0,
+    };
+    let head = tier.head(PAGE as usize, head_dim as usize);
+    Sealed {
+        list_at,
+        k_levels: levels(tier.k),
+        v_levels: levels(tier.v),
+        head_words: head.words() as u32,
+        v_words: head.v_meta_at() as u32,
     }
 }
 

@@ -66,9 +66,19 @@ impl Table {
         self.places.unwrap_or(0) * words.0 + (page - 1) * words.1
     }
 
-    /// The pair of lists for pages of `words` words, plain and sealed.
+    /// The pair of lists for pages of `words` words, plain and sealed. Sealed pages have their entries from the start; the
+    /// header says how many count.
     pub fn list_words(&self, words: (u32, u32), capacity: u32) -> Vec<u32> {
-        let (plain, sealed) = self.entries(capacity);
+        let mut out = self.front_words(words, capacity);
+        for page in 1..=self.entries(capacity).1 {
+            out.extend([self.sealed_offset(page, words), page * PAGE, PAGE, 0]);
+        }
+        out
+    }
+
+    /// The first of these words, up to the header of the sealed list: all that ever changes.
+    pub fn front_words(&self, words: (u32, u32), capacity: u32) -> Vec<u32> {
+        let plain = self.entries(capacity).0;
         let first = u32::from(self.done > 0);
         let mut out = vec![first, self.done * PAGE, 0, 0];
         let tail = self.done..self.done + plain - first;
@@ -76,10 +86,6 @@ impl Table {
             out.extend([self.plain_place(page) * words.0, page * PAGE, PAGE, 0]);
         }
         out.extend([self.done.saturating_sub(1), u32::MAX, 0, 0]);
-        for page in 1..=sealed {
-            let offset = if page < self.done { self.sealed_offset(page, words) } else { 0 };
-            out.extend([offset, page * PAGE, PAGE, 0]);
-        }
         out
     }
 

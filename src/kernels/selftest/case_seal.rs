@@ -1,7 +1,7 @@
 //! Cases of `kv_seal_aff`: what the pages decode to is as near to the plain rows as the codec allows.
 
 use super::bench::{Bench, POISON};
-use super::pages::{pack, sealed_of, unpack};
+use super::pages::{pack, unpack};
 use crate::gpu::Uniforms;
 use crate::gpu::error::Result;
 use crate::kernels::attention::{PAGE, Shape};
@@ -25,7 +25,7 @@ pub(super) async fn run(b: &mut Bench<'_>, spec: &Spec) -> Result<()> {
     let (page, dim, heads) = (PAGE as usize, s.head_dim as usize, s.kv_heads as usize);
     let (k, v) = spec.levels;
     let tier = Tier { k: Codec::Aff { levels: k }, v: Codec::Aff { levels: v } };
-    let sealed = sealed_of(tier, s, 0);
+    let sealed = crate::kv::sealed(tier, s.head_dim, 0);
     let plain_words = s.page_words() as usize;
     let sealed_words = sealed.head_words as usize * heads;
     let pages = spec.pages as usize;

@@ -425,6 +425,7 @@ impl List {
                 let mut s = attention(heads, kv_heads, dim, chunk, position);
                 s.shape.kv = if i % 2 == 0 { KvType::F16 } else { KvType::F32 };
                 s.shape.cap = if i == 3 { 20.0 } else { 0.0 };
+                s.shape.window = [0, 0, 70, 0, 300][i % 5];
                 (s.qk_norm, s.sinks, s.sealed) = (i % 3 == 0, i % 4 == 1, Some((k, v)));
                 self.attention(s.clone());
                 if chunk > 0 {

@@ -3,7 +3,7 @@
 use super::bench::{Bench, POISON};
 use crate::kernels::KvType;
 use crate::kernels::attention::{PAGE, Sealed, Shape};
-use crate::kv::codec::{Codec, Tier};
+use crate::kv::codec::Tier;
 use half::f16;
 use std::ops::Range;
 
@@ -34,7 +34,7 @@ struct SealedPage {
 
 impl Pages {
     /// Pages for `positions` positions, of which those before `position` are cached. Up to a random position (none, with a
-    /// window: `first_seen` > 0 is found only in the tail) pages hold a random number of rows; from there on they are the
+    /// window and no tier: rows outside of it are poison) pages hold a random number of rows; from there on they are the
     /// tail.
     pub fn new(
         b: &mut Bench<'_>,
@@ -46,7 +46,8 @@ impl Pages {
     ) -> Self {
         let page = PAGE as usize;
         let page_words = s.page_words() as usize;
-        let tail = if first_seen > 0 || s.window > 0 { 0 } else { below(b, position / 2 + 1) };
+        let plain_window = tier.is_none() && (first_seen > 0 || s.window > 0);
+        let tail = if plain_window { 0 } else { below(b, position / 2 + 1) };
         let mut runs = Vec::new();
         let mut at = 0;
         while at < tail {
@@ -99,7 +100,8 @@ impl Pages {
     pub fn rows(&mut self, b: &mut Bench<'_>, s: &Shape, first_seen: usize, position: usize) -> Vec<u32> {
         let mut pool = vec![POISON; self.words];
         let dim = s.head_dim as usize;
-        for at in first_seen / PAGE as usize * PAGE as usize..position {
+        let first = if self.tier.is_some() { 0 } else { first_seen / PAGE as usize * PAGE as usize };
+        for at in first..position {
             if self.places[at].0 == usize::MAX {
                 continue;
             }
@@ -133,7 +135,7 @@ impl Pages {
 
     /// The sealed pages as kernels take them.
     pub fn sealed(&self, s: &Shape) -> Option<Sealed> {
-        self.tier.map(|t| sealed_of(t, s, self.sealed_at))
+        self.tier.map(|t| crate::kv::sealed(t, s.head_dim, self.sealed_at))
     }
 
     fn word(&self, s: &Shape, position: usize, head: usize, part: usize) -> usize {
@@ -173,22 +175,6 @@ impl Pages {
             }
         }
         out
-    }
-}
-
-/// A tier's pages as kernels take them.
-pub(super) fn sealed_of(tier: Tier, s: &Shape, list_at: u32) -> Sealed {
-    let head = tier.head(PAGE as usize, s.head_dim as usize);
-    let levels = |c| match c {
-        Codec::Aff { levels } => u32::from(levels),
-        _ => 0,
-    };
-    Sealed {
-        list_at,
-        k_levels: levels(tier.k),
-        v_levels: levels(tier.v),
-        head_words: head.words() as u32,
-        v_words: head.v_meta_at() as u32,
     }
 }
 
