@@ -173,7 +173,9 @@ fn kinds_that_do_not_exist_are_refused_with_those_that_do() {
         ("aff:7", "3, 4, 5, 6, 8, 9, 16, 256"),
         ("aff:", "aff"),
         ("emb:4", "no kernels yet"),
-        ("f8", "f32, f16"),
+        ("f8", "there are f32, f16, aff:L"),
+        ("aff:16/", "\"aff:16/\" is no kind"),
+        ("emb:9", "there are f32, f16, aff:L"),
         ("", "f32, f16"),
         ("aff:16/f8", "f32, f16"),
     ] {

@@ -68,7 +68,8 @@ pub enum EngineError {
     /// The plan does not fit.
     #[error(
         "{need} bytes are needed (weights {weights}, KV cache {kv}, scratch {scratch}) and {have} are there; \
-         a smaller --ctx-size or --kv f16 needs less"
+         {}",
+        if weights.saturating_add(*scratch) > *have { "a smaller model is wanted" } else { "a smaller --ctx-size, or fewer bits a value as with --kv aff:16 at a long context, needs less" }
     )]
     Memory {
         /// In all.

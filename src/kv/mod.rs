@@ -41,7 +41,11 @@ impl std::str::FromStr for KvSpec {
     type Err = KvSpecError;
 
     fn from_str(s: &str) -> std::result::Result<Self, KvSpecError> {
-        let tier = Tier::parse(s)?;
+        // What is said names only kinds that there are kernels for.
+        let tier = Tier::parse(s).map_err(|e| match e {
+            KvSpecError::Number { family: "aff", .. } => e,
+            _ => KvSpecError::NoKind { given: s.to_owned() },
+        })?;
         match (tier.k, tier.v) {
             (Codec::F32, Codec::F32) => Ok(KvType::F32.into()),
             (Codec::F16, Codec::F16) => Ok(KvType::F16.into()),

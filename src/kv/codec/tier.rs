@@ -34,6 +34,15 @@ pub enum KvSpecError {
         /// As given.
         given: String,
     },
+    /// No such name among those that have kernels.
+    #[error(
+        "{given:?} is no kind of cache; there are f32, f16, aff:L (L = {}), and keys/values such as aff:16/4",
+        list(AFF_LEVELS)
+    )]
+    NoKind {
+        /// As given.
+        given: String,
+    },
     /// A codec that has no kernels yet.
     #[error(
         "{given:?} has no kernels yet; there are f32, f16, aff:L (L = {}), and keys/values such as aff:16/4",
